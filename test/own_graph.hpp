@@ -12,5 +12,5 @@ struct own_graph : tenon::graph {
 
 /// The same as the fixture of a test that makes nodes.
 struct in_graph {
-    const own_graph g;
+    own_graph g;
 };

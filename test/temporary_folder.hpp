@@ -33,6 +33,11 @@ private:
     std::filesystem::path path_;
 };
 
+/// The same as the fixture of a test that writes files.
+struct in_folder {
+    const temporary_folder folder;
+};
+
 inline void write_bytes(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }

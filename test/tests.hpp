@@ -39,3 +39,9 @@
 #include "temporary_folder.hpp"
 
 namespace tn = tenon;
+
+struct in_graph_and_folder : in_graph, in_folder {};
+/// With a session of the graph, to which it may be added.
+struct in_session : in_graph {
+    tn::session s;
+};

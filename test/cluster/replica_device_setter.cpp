@@ -72,9 +72,8 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 9: zero ps tasks have no effect") {
     CHECK(device_of(tn::constant(1.0f)) == "/gpu:1"_dev);
 }
 
-TEST_CASE("SEMANTICS 9: a cluster gives the tasks that its job has, also sparse ones") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 9: a cluster gives the tasks that its job has, also sparse ones") {
     const tn::cluster c({{"servers", {{1, "a:1"}, {4, "b:1"}}}, {"worker", {"c:1", "d:1"}}});
-    const own_graph g;
     const auto placed = tn::on(
         tn::replica_device_setter(c, {.ps_device = "/job:servers/cpu:0", .worker_device = "/job:worker/task:1/gpu:0"}));
     CHECK(tasks_of(3) == std::vector<int>{1, 4, 1});

@@ -52,8 +52,7 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
     CHECK(emulator::count().device_bytes == before);
 }
 
-TEST_CASE("a variable of no elements has no memory, and kernels make something of it") {
-    const tn::test::machine fresh;
+TEST_CASE_FIXTURE(tn::test::machine, "a variable of no elements has no memory, and kernels make something of it") {
     const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto w = tn::variable("w", tn::constant(tn::array<float, tn::shape<0, n>>()));

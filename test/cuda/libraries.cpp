@@ -41,8 +41,7 @@ TEST_CASE(
     CHECK_FALSE(contains(why_not(nowhere), "/libtenon-absent.so.7"));
 }
 
-TEST_CASE("a file that is no library is passed over, and the message says so") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file that is no library is passed over, and the message says so") {
     const std::string text = folder / "libtenon-text.so", empty = folder / "libtenon-empty.so";
     write_bytes(text, std::string(4096, 'x'));
     write_bytes(empty, "");

@@ -53,8 +53,7 @@ TEST_CASE("a card's kernel by itself gives the CPU's numbers, and says what it l
     }
 }
 
-TEST_CASE("an index that a card's kernel refuses is told of a kernel by itself, too") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "an index that a card's kernel refuses is told of a kernel by itself, too") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<4, 2>>("x");
     const auto at = tn::placeholder<std::int32_t, tn::shape<3>>("at");

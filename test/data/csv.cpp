@@ -98,8 +98,7 @@ private:
 
 } // namespace
 
-TEST_CASE("csv, forgiving: blank lines, comments, lone carriage returns and spaces beside quotes") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "csv, forgiving: blank lines, comments, lone carriage returns and spaces beside quotes") {
     const std::string path = folder / "a.csv";
     write_bytes(
         path,
@@ -182,8 +181,7 @@ TEST_CASE("csv, forgiving: random bytes, beside a naive reader, in one piece, in
     }
 }
 
-TEST_CASE("csv: UTF-16 and UTF-32 are refused in words, and the next file follows") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "csv: UTF-16 and UTF-32 are refused in words, and the next file follows") {
     const auto wide = [](const std::string& text, bool big) {
         std::string bytes;
         for (const char c : text)
@@ -217,13 +215,12 @@ TEST_CASE("csv: UTF-16 and UTF-32 are refused in words, and the next file follow
     }
 }
 
-TEST_CASE("csv: infinities with and without a sign, and one name for a row of several columns") {
+TEST_CASE_FIXTURE(in_graph, "csv: infinities with and without a sign, and one name for a row of several columns") {
     const temporary_folder folder;
     write_bytes(folder / "a.csv", "+inf,-inf,INF,+Infinity,1\n");
     const auto rows = tn::data::csv<tn::component<float, tn::shape<4>>, int>(folder / "a.csv");
     const auto [x, one] = *rows.iterate().next();
     CHECK((x(0) > 0 && x(1) < 0 && x(2) > 0 && x(3) > 0 && x(0) - x(0) != 0));
-    own_graph g;
     const auto [decoded, last] = tn::decode_csv<tn::component<float, tn::shape<4>>, std::int32_t>(
         tn::constant(" \"+inf\" ,\"-inf\",inf, 3 ,7"), tn::csv_options{.forgiving = true});
     tn::session s(g);

@@ -229,8 +229,7 @@ TEST_CASE("generators: coroutines, functions, and their failures in their places
     CHECK(!none.next());
 }
 
-TEST_CASE("text lines of several files, one that vanished among them") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "text lines of several files, one that vanished among them") {
     std::ofstream(folder / "a.txt") << "head\none\ntwo\n";
     std::ofstream(folder / "c.txt") << "head\nthree";
     const auto lines =
@@ -250,8 +249,7 @@ TEST_CASE("text lines of several files, one that vanished among them") {
     CHECK_THROWS_AS((void)*tn::data::text_lines(folder / "").begin(), tn::invalid_argument_error);
 }
 
-TEST_CASE("SEMANTICS 36, TOUR 19: text lines without the first, decoded") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 36, TOUR 19: text lines without the first, decoded") {
     std::ofstream(folder / "a.csv") << "x1, x2 , target\n1.,    , 0\n4., 5. , 1\n7., 8. , 0\n";
     const auto set = tn::data::text_lines(folder / "a.csv").skip(1).map([](auto line) {
         auto [a, b, target] = tn::decode_csv(line, -1.f, -1.f, std::int32_t{-1});
@@ -381,8 +379,7 @@ TEST_CASE("what is given to a loop or a function is its own: writing to it chang
     for (const float v : x) CHECK(v == 1);
 }
 
-TEST_CASE("a file whose first line does not fit is passed over, and who goes on gets the next one") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file whose first line does not fit is passed over, and who goes on gets the next one") {
     const auto file = [&](const char* name, const char* text) {
         return std::ofstream(folder / name) << text, folder / name;
     };
@@ -399,8 +396,7 @@ TEST_CASE("a file whose first line does not fit is passed over, and who goes on 
     CHECK(later.next()->x == 1.5f);
 }
 
-TEST_CASE("a pipeline over a file of ten gigabytes holds its buffers and no more") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a pipeline over a file of ten gigabytes holds its buffers and no more") {
     const std::string file = folder / "large";
     std::ofstream(file) << "begin";
     std::error_code failure;

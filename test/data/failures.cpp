@@ -91,8 +91,7 @@ TEST_CASE("what could not be made is left out, and counted, where that is asked 
     CHECK(strict.next() == "third");
 }
 
-TEST_CASE("a file that has become shorter is no end of the data: its place is refused") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file that has become shorter is no end of the data: its place is refused") {
     std::ofstream(folder / "a.txt") << "one\ntwo\nthree\n";
     const auto lines = tn::data::text_lines(folder / "a.txt");
     auto it = lines.iterate();

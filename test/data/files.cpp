@@ -177,8 +177,7 @@ TEST_CASE("a NumPy file in a graph: what has changed since a checkpoint was save
     CHECK_ERROR(tn::data_loss_error, "a.npy' is not the file that it was", run(true));
 }
 
-TEST_CASE("a batch of far more rows than there are takes memory for those that come") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a batch of far more rows than there are takes memory for those that come") {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += std::to_string(i) + ",text " + std::to_string(i) + "\n";
     write_bytes(folder / "a.csv", text);

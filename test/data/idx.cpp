@@ -117,15 +117,13 @@ TEST_CASE("what is no IDX file is invalid_argument_error") {
     CHECK_ERROR(tn::invalid_argument_error, "rank 9", parse("\0\0\x08\x09"s));
 }
 
-TEST_CASE("a file that cannot be opened is named, with what to do") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file that cannot be opened is named, with what to do") {
     CHECK_ERROR(tn::not_found_error, "nowhere'", tn::read_idx(folder / "nowhere"));
     CHECK_THROWS_AS(tn::read_idx(folder.path().string()), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::write_idx(folder / "no/such/folder", array<float>{1}), tn::not_found_error);
 }
 
-TEST_CASE("element types are checked by readers and writers") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "element types are checked by readers and writers") {
     tn::write_idx(folder / "a", array<float>{1});
     CHECK_ERROR(tn::invalid_argument_error, "holds float[1], not elements of type uint8",
                 tn::read_idx<std::uint8_t>(folder / "a"));
@@ -133,8 +131,7 @@ TEST_CASE("element types are checked by readers and writers") {
     CHECK(folder.file_count() == 1);
 }
 
-TEST_CASE("a data set like MNIST is four files, found under their usual names") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a data set like MNIST is four files, found under their usual names") {
     const array<std::uint8_t> labels{1, 2, 3}, images(extents{3, 2, 2});
     tn::write_idx(folder / (has_zlib ? "train-images-idx3-ubyte.gz" : "train-images-idx3-ubyte"), images);
     tn::write_idx(folder / "train-labels.idx1-ubyte", labels);

@@ -269,9 +269,8 @@ TEST_CASE_FIXTURE(in_graph, "what a function throws comes once, and to the next 
     CHECK(s.run_for(late, x).item() == 3);
 }
 
-TEST_CASE("SEMANTICS 25: an iterator with a shared name is one for all sessions of a task") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 25: an iterator with a shared name is one for all sessions of a task") {
     const tn::task shared;
-    const own_graph g;
     const auto ours = tn::make_one_shot_iterator(tn::data::range(10), {.shared_name = "input"}).get_next();
     const auto own = tn::make_one_shot_iterator(tn::data::range(10)).get_next();
     tn::session first(shared, g), second(shared, g);
@@ -288,9 +287,8 @@ TEST_CASE("SEMANTICS 25: an iterator with a shared name is one for all sessions 
     CHECK(second.run(ours).item() == 3);
 }
 
-TEST_CASE("SEMANTICS 25: a reset of its container tells who waits, before the element comes") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 25: a reset of its container tells who waits, before the element comes") {
     tn::task shared;
-    const own_graph g;
     const auto slow = std::make_shared<tap>();
     const auto x = [&] {
         const tn::container_scope box("box");

@@ -135,8 +135,7 @@ TEST_CASE("json_lines: what is wrong says file, line, member and text, and the n
           }) == "json_lines: float[3] has 2 names; give one, or one for each of its elements");
 }
 
-TEST_CASE("json_lines: batches anywhere in several files are saved and gone on with") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "json_lines: batches anywhere in several files are saved and gone on with") {
     std::vector<std::string> files;
     std::vector<std::int64_t> expected;
     for (int f = 0; f < 3; ++f) {

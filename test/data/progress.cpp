@@ -144,8 +144,7 @@ TEST_CASE("the rate shown follows the last seconds") {
     CHECK(contains(out.written.back(), " 1000 steps/s"));
 }
 
-TEST_CASE("a file is no terminal, and gets plain lines") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file is no terminal, and gets plain lines") {
     std::FILE* file = std::fopen((folder / "log").c_str(), "w");
     REQUIRE(file);
     tn::file_console console(file);

@@ -40,8 +40,7 @@ std::vector<sample> all(const auto& set) {
 
 } // namespace
 
-TEST_CASE("consecutive files of one name are a sample, archive after archive") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "consecutive files of one name are a sample, archive after archive") {
     write_bytes(folder / "a.tar", entry("x/", "", '5') + entry("x/1.jpg", "one") + entry("x/1.cls", "1") +
                                       entry("x/1.txt", "more") + entry("x/2.cls", "2") +
                                       entry("x/2.jpg", std::string(700, 'z')) + end);
@@ -58,8 +57,7 @@ TEST_CASE("consecutive files of one name are a sample, archive after archive") {
     CHECK(all(set.skip(1).take(1)) == std::vector<sample>{read[1]});
 }
 
-TEST_CASE("a sample that lacks a file is an error that names both, or is left out") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a sample that lacks a file is an error that names both, or is left out") {
     write_bytes(folder / "a.tar", entry("1.jpg", "a") + entry("2.jpg", "b") + entry("2.cls", "c") + end);
     CHECK_ERROR(tn::not_found_error, "sample \"1\" has no file .cls",
                 all(tn::data::tar<"jpg", "cls">({folder / "a.tar"})));
@@ -104,8 +102,7 @@ TEST_CASE("what is wrong in an archive comes behind what is whole, and before wh
                entry("GNUSparseFile.1/x.bin", "1\n") + two + end) == "1a sparse 2b 9z ");
 }
 
-TEST_CASE("an archive that is cut off or damaged says where") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "an archive that is cut off or damaged says where") {
     const std::string good = entry("1.jpg", std::string(600, 'a')) + end;
     const auto said = [&](const std::string& bytes, const tn::tar_limits& o = {}) {
         write_bytes(folder / "a.tar", bytes);

@@ -33,8 +33,7 @@ std::vector<shown> values_of(const std::string& path) {
 
 } // namespace
 
-TEST_CASE("an event file has its version, and scalars as floats with tag, step and time") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "an event file has its version, and scalars as floats with tag, step and time") {
     const std::string logs = folder / "run/logs";
     std::string path;
     {
@@ -82,8 +81,7 @@ TEST_CASE("files are called as TensorBoard looks for them, and writers to one fo
     CHECK(values_of(writers[3]->path()).size() == 100);
 }
 
-TEST_CASE("what was written is there after flush(), and at once where no time is to go by") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what was written is there after flush(), and at once where no time is to go by") {
     tn::summary_writer log(folder / "");
     log.scalar("a", 1, 1);
     CHECK(read_events(log.path()).size() == 1); // its version
@@ -95,8 +93,7 @@ TEST_CASE("what was written is there after flush(), and at once where no time is
     CHECK_THROWS_AS(tn::summary_writer(folder / "", {.flush_seconds = -1}), tn::invalid_argument_error);
 }
 
-TEST_CASE("a histogram has every finite element in a bucket, and its moments") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a histogram has every finite element in a bucket, and its moments") {
     tn::summary_writer log(folder / "");
     std::vector<double> values = {0,
                                   1,
@@ -172,8 +169,7 @@ TEST_CASE("a text is a tensor for the plugin that shows texts; what is no UTF-8 
     CHECK(all[1].value.sub(8).text(8) == "?");
 }
 
-TEST_CASE("images are PNG files, several with numbers in their tags; floating ones go from 0 to 1") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "images are PNG files, several with numbers in their tags; floating ones go from 0 to 1") {
     tn::summary_writer log(folder / "");
     tn::any_array pixels = tn::any_array::zeros(tn::element_type::float32, {2, 4, 5, 3});
     pixels.data<float>()[0] = 2;
@@ -201,9 +197,7 @@ TEST_CASE("images are PNG files, several with numbers in their tags; floating on
                     log.image("odd", tn::any_array::zeros(tn::element_type::uint8, e), 1));
 }
 
-TEST_CASE("a graph has its nodes with inputs, control inputs, devices and sizes") {
-    const temporary_folder folder;
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph_and_folder, "a graph has its nodes with inputs, control inputs, devices and sizes") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3>>("x");
     const auto y = tn::on("/job:ps/cpu:0", [&] { return tn::identity(x * 2.0f, "y"); });
     const tn::control_dependencies after(y);
@@ -258,8 +252,7 @@ TEST_CASE("a file that may grow no more is an error that names it; what is writt
     CHECK(all[1].tag == "after");
 }
 
-TEST_CASE("a folder that cannot be made is an error that names it") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a folder that cannot be made is an error that names it") {
     tn::summary_writer log(folder / "");
     CHECK_ERROR(tn::error, log.path() + "/logs", tn::summary_writer(log.path() + "/logs"));
     CHECK_THROWS_AS(tn::summary_writer("memory://logs"), tn::unimplemented_error);

@@ -209,8 +209,7 @@ TEST_CASE_FIXTURE(in_graph, "find and tensor look nodes up by name; not_found_er
     CHECK_ERROR(tn::invalid_argument_error, "operation without a tensor", g.tensor("nothing"));
 }
 
-TEST_CASE("collections keep their members in order") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "collections keep their members in order") {
     CHECK(g.collection("losses").empty());
     CHECK(g.collections().empty());
     const auto a = tn::placeholder<float>("a"), b = tn::placeholder<float>("b");

@@ -14,8 +14,7 @@ template <class X> std::string text_of(const X& x) {
 
 } // namespace
 
-TEST_CASE("a tensor, a variable and an operation are printed as what they are") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a tensor, a variable and an operation are printed as what they are") {
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     CHECK(text_of(x) == "x: float[batch, 784]");
     CHECK(text_of(tn::any_tensor(x)) == "x: float[batch, 784]");
@@ -28,8 +27,7 @@ TEST_CASE("a tensor, a variable and an operation are printed as what they are") 
     CHECK(text_of(x.element()) == "float");
 }
 
-TEST_CASE("an expression is printed by its type, and becomes no node by that") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "an expression is printed by its type, and becomes no node by that") {
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const std::int64_t nodes = g.size();
     CHECK(text_of(exp(x) > 1.0f) == "expression: bool[batch, 784]");

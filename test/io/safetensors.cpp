@@ -47,8 +47,7 @@ TEST_CASE("every element type comes back as it was written") {
     check_round_trip(array<float>(extents{3, 0}));
 }
 
-TEST_CASE("the bytes of a file are those of the format") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "the bytes of a file are those of the format") {
     tn::write_safetensors(folder / "a", {{"b", array<std::uint8_t>{7}}, {"w", array<float>{{1}, {2}}}},
                           {{"step", "3"}});
     const std::string header =
@@ -60,8 +59,7 @@ TEST_CASE("the bytes of a file are those of the format") {
     CHECK(folder.file_count() == 1);
 }
 
-TEST_CASE("names, types and metadata are known without reading elements") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "names, types and metadata are known without reading elements") {
     const array<float> w(extents{2, 3});
     tn::write_safetensors(folder / "a", {{"layer \"1\"/w\n", w}, {"b", array<std::int64_t>(5)}},
                           {{"k", "v\u00e9"}, {"", ""}});
@@ -77,8 +75,7 @@ TEST_CASE("names, types and metadata are known without reading elements") {
     CHECK_ERROR(tn::invalid_argument_error, "asked for as float", file.load<float>("b"));
 }
 
-TEST_CASE("a loaded array keeps the mapped file alive, and writing to it leaves the file alone") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a loaded array keeps the mapped file alive, and writing to it leaves the file alone") {
     tn::write_safetensors(folder / "a", {{"x", array<float>{1, 2}}});
     array<float> x = tn::read_safetensors(folder / "a").load<float>("x");
     std::filesystem::remove(folder / "a");
@@ -188,8 +185,7 @@ TEST_CASE("a bool that is neither 0 nor 1 is data_loss_error when it is loaded")
     CHECK_THROWS_AS(file.load("x"), tn::data_loss_error);
 }
 
-TEST_CASE("what the format cannot hold is not written, and nothing stays behind") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what the format cannot hold is not written, and nothing stays behind") {
     const array<float> x{1};
     const auto try_with = [&](const char* name, const any_array& a, tn::safetensors_metadata metadata = {}) {
         return message_of<tn::invalid_argument_error>([&] {

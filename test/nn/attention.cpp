@@ -3,8 +3,7 @@
 #include "ops/untyped_run.hpp"
 
 namespace nn = tenon::nn;
-using tenon::test::check_gradients;
-using tenon::test::input;
+using namespace tenon::test;
 
 namespace {
 

@@ -123,9 +123,8 @@ TEST_CASE_FIXTURE(in_graph, "a small convolutional network learns to tell uprigh
     CHECK(s.run(tn::feed(x, images), tn::feed(y, labels), right).item() == 1);
 }
 
-TEST_CASE("conv1d, conv3d, and transposed layers: a convolution, a bias, an activation") {
+TEST_CASE_FIXTURE(in_graph, "conv1d, conv3d, and transposed layers: a convolution, a bias, an activation") {
     using namespace tenon;
-    const graph_scope scope{graph()};
     session s(graph::current());
     const auto lines = placeholder<double, shape<batch, 9, 4>>("lines");
     const auto images = placeholder<double, shape<batch, 3, 4, 4>>("images");

@@ -41,9 +41,8 @@ inline std::string paths(const std::vector<nn::model_variable>& all) {
 }
 } // namespace model_of_ones_own
 
-TEST_CASE("variables of a model have paths: numbers, members' names, and what the layer calls them") {
+TEST_CASE_FIXTURE(in_graph, "variables of a model have paths: numbers, members' names, and what the layer calls them") {
     using namespace model_of_ones_own;
-    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const translator model;
     CHECK_ERROR(tn::invalid_argument_error, "the model has no variables yet", nn::variables(model));
@@ -71,9 +70,8 @@ TEST_CASE("variables of a model have paths: numbers, members' names, and what th
     CHECK(nn::variables(nn::relu).empty());
 }
 
-TEST_CASE("a clone has variables of its own, which begin as the model's; assign follows them") {
+TEST_CASE_FIXTURE(in_graph, "a clone has variables of its own, which begin as the model's; assign follows them") {
     using namespace model_of_ones_own;
-    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
     const auto shared = nn::dense<3>();
     const auto model = nn::sequential(shared, nn::dense<3>(nn::relu), shared);
@@ -110,9 +108,8 @@ TEST_CASE("a clone has variables of its own, which begin as the model's; assign 
     CHECK_ERROR(tn::invalid_argument_error, "the part is 2", nn::assign(other, model, 2));
 }
 
-TEST_CASE("a summary counts elements, bytes and operations") {
+TEST_CASE_FIXTURE(in_graph, "a summary counts elements, bytes and operations") {
     using namespace model_of_ones_own;
-    const tn::graph_scope scope{tn::graph()};
     auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const auto model = nn::sequential(nn::dense<300>(nn::relu), nn::dropout(0.5), nn::dense<10>());
     model(x);

@@ -171,8 +171,7 @@ TEST_CASE("S43: attention split by heads has the numbers of attention in one pie
     }
 }
 
-TEST_CASE("S43: split weights lie on their devices; nothing of the hidden values crosses") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "S43: split weights lie on their devices; nothing of the hidden values crosses") {
     const auto x = tn::placeholder<float, tn::shape<32, 20>>("x");
     const auto layer = nn::parallel_mlp<64, 10>({"/gpu:0", "/gpu:1"});
     const auto y = layer(x);

@@ -115,9 +115,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a Loop that ends by what it computes stacks what its runs gave, and no more") {
+TEST_CASE_FIXTURE(in_graph, "a Loop that ends by what it computes stacks what its runs gave, and no more") {
     const std::string bytes = sums("10", true, true);
-    const own_graph g;
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     tn::session s(g);
     const auto run = [&](float limit) {

@@ -148,8 +148,7 @@ TEST_CASE("bytes that are no model, or do not agree with themselves, say where")
           "parse_onnx: m: input \"x\" has elements of ONNX's data type 14, which is not read");
 }
 
-TEST_CASE("elements in files beside the model are read, and none from elsewhere") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "elements in files beside the model are read, and none from elsewhere") {
     const auto with = [&](const std::string& location, std::uint64_t offset) {
         const std::string tensor = dims({2}) + number(2, 1) + bytes(8, "w") +
                                    bytes(13, bytes(1, "location") + bytes(2, location)) +

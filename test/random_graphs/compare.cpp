@@ -25,8 +25,7 @@
 #include "reference/pause.hpp"
 
 namespace tn = tenon;
-using reference::outcome;
-using reference::result;
+using namespace reference;
 
 namespace random_graphs {
 

@@ -10,8 +10,7 @@
 #include "random_queues/steps.hpp"
 
 namespace tn = tenon;
-using reference::ending;
-using reference::world;
+using namespace reference;
 
 namespace random_queues {
 

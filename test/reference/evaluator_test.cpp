@@ -8,8 +8,7 @@
 // The evaluator on graphs whose results are written in SEMANTICS, or follow from it in the head.
 
 namespace tn = tenon;
-using reference::evaluate;
-using reference::outcome;
+using namespace reference;
 
 namespace {
 

@@ -102,7 +102,9 @@ TEST_CASE("steps that ask and steps that wait update the same variables: none is
                     changed.told.wait(false);
                     changed.told.store(false);
                 }
-                h.end_updates();
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                *static_cast<std::int64_t*>(h.after(i)) = at(h.current(i)) + 1;
+                h.set_written(i);
             }
             h.end_updates();
         }

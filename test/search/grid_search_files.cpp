@@ -45,8 +45,7 @@ TEST_CASE("a search that goes on with its file trains what has not ended, whatev
     CHECK(tn::grid_search(rates(), devices, with(file)).results().size() == 3);
 }
 
-TEST_CASE("a file of another grid is refused by name, a damaged one by its line, and one in use") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file of another grid is refused by name, a damaged one by its line, and one in use") {
     const std::string file = folder / "grid.jsonl";
     const auto devices = tn::devices_of(tn::task());
     const auto train = [](const number& n, tn::trial& t) { (void)t.report(1, n.v); };
@@ -120,8 +119,7 @@ TEST_CASE(
     CHECK(again.results()[3].score == -infinity);
 }
 
-TEST_CASE("searches whose files differ in what follows the last dot have weights of their own") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "searches whose files differ in what follows the last dot have weights of their own") {
     const auto search = [&](const char* file, double first) {
         return tn::grid_search(numbers({first, first + 1, first + 2}), tn::devices_of(tn::task()),
                                quiet({.file = folder / file}));

@@ -207,8 +207,7 @@ TEST_CASE("S47: a saver's name is watched: a newer checkpoint takes the place of
     CHECK(contains(said.front(), "version 2, from " + prefix + "-1.json"));
 }
 
-TEST_CASE("S47: a checkpoint that is saved again under its step is another one to who watches") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "S47: a checkpoint that is saved again under its step is another one to who watches") {
     const std::string prefix = (folder.path() / "model").string();
     const paired trainer;
     tn::session training;
@@ -230,8 +229,7 @@ TEST_CASE("S47: a checkpoint that is saved again under its step is another one t
     CHECK(std::get<1>(server(rows(1, 0)))(0) == 8);
 }
 
-TEST_CASE("S47: a server that is closed is given no weights") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "S47: a server that is closed is given no weights") {
     const std::string path = folder / "v.safetensors";
     const paired p(4);
     tn::session sess;

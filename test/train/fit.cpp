@@ -94,8 +94,7 @@ TEST_CASE("fit: ends when validation gets no better, and leaves the best epoch's
     CHECK(other.best_epoch == 4);
 }
 
-TEST_CASE("fit: goes on where its last checkpoint is") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "fit: goes on where its last checkpoint is") {
     const auto data = [](int epoch) { return of({{static_cast<double>(epoch)}}); };
     const auto run = [&](int epochs, const std::string& name) {
         problem p;

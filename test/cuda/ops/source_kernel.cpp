@@ -102,8 +102,7 @@ TEST_CASE("a kernel of a text is an op's, with its gradient: beside the formula 
     CHECK(contains(s.emit(y), "if (i < n) y[i] = x[i] / (1 + expf(-x[i]));"));
 }
 
-TEST_CASE("numbers, blocks and two texts of one name; a kernel of a text is timed as others are") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "numbers, blocks and two texts of one name; a kernel of a text is timed as others are") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<5>>("x");
     std::string other = scale;

@@ -59,8 +59,7 @@ TEST_CASE("samples of each format are the numbers that they stand for") {
               .samples.untyped() == tn::array<float>{{0.5f}}.untyped());
 }
 
-TEST_CASE("what is written is read again, as near as its format allows") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what is written is read again, as near as its format allows") {
     tn::array<float> a{{0, 0.25f}, {-1, 0.9999f}, {2, -3}, {std::numeric_limits<float>::quiet_NaN(), 1e-3f}};
     for (const auto f : {tn::wav_format::uint8, tn::wav_format::int16, tn::wav_format::int24, tn::wav_format::int32,
                          tn::wav_format::float32}) {
@@ -89,8 +88,7 @@ TEST_CASE("what is written is read again, as near as its format allows") {
     CHECK(tn::read_wav(folder / "m.wav").samples.untyped() == tn::array<float>{{1}, {2}, {3}}.untyped());
 }
 
-TEST_CASE("each byte of G.711 is written as it was read, and of other samples the nearest") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "each byte of G.711 is written as it was read, and of other samples the nearest") {
     std::string bytes;
     for (int b = 0; b < 256; ++b) bytes += static_cast<char>(b);
     for (const auto f : {tn::wav_format::mu_law, tn::wav_format::a_law}) {

@@ -116,8 +116,7 @@ TEST_CASE("records of a packed file: places are of what is unpacked, and damage 
                                    std::to_string(cut.size())));
 }
 
-TEST_CASE("a file is packed by the name that it gets, and appears whole or not at all") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file is packed by the name that it gets, and appears whole or not at all") {
     for (const char* name : {"a.gz", "a.zlib", "a"}) {
         const std::string path = folder / name;
         const auto file = tn::packed(tn::file_system_of(path).create(path), path);

@@ -65,8 +65,7 @@ void write_file(const std::string& path, const std::string& bytes) {
 
 } // namespace
 
-TEST_CASE("a local file is written whole or not at all, and read from anywhere") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a local file is written whole or not at all, and read from anywhere") {
     const std::string path = folder / "a";
     {
         const auto file = tn::file_system_of(path).create(path);
@@ -87,8 +86,7 @@ TEST_CASE("a local file is written whole or not at all, and read from anywhere")
     CHECK(std::string(c, 2) == "bc");
 }
 
-TEST_CASE("what is wrong with a local path is the error that fits") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what is wrong with a local path is the error that fits") {
     tn::file_system& files = tn::file_system_of("");
     CHECK_THROWS_AS(files.open(folder / "nowhere"), tn::not_found_error);
     CHECK_THROWS_AS(files.open(folder.path().string()), tn::invalid_argument_error);
@@ -100,8 +98,7 @@ TEST_CASE("what is wrong with a local path is the error that fits") {
     CHECK_THROWS_AS(files.open(folder / "a/b"), tn::invalid_argument_error);
 }
 
-TEST_CASE("a pipe has no size, gives what is there, and cannot go back") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a pipe has no size, gives what is there, and cannot go back") {
     REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
     const int in = ::open((folder / "pipe").c_str(), O_RDWR);
     const auto file = tn::file_system_of("").open(folder / "pipe");
@@ -134,8 +131,7 @@ TEST_CASE("a scheme names a file system that a program adds") {
     CHECK(all_of(*tn::open_records("who", "memory://a/b", {})) == strings{"text"});
 }
 
-TEST_CASE("patterns: '*', '?' and sets stand for characters of one name") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "patterns: '*', '?' and sets stand for characters of one name") {
     for (const char* name : {"a1", "a2", "ab", "b1", "a[1]", ".a1"}) write_bytes(folder / name, "");
     std::filesystem::create_directories(folder / "sub/deep");
     for (const char* name : {"sub/a1", "sub/deep/a1", "sub/deep/c"}) write_bytes(folder / name, "");

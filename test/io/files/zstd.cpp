@@ -159,8 +159,7 @@ TEST_CASE("what writes and reads gzip does zstd, by the name alone: lines, TFRec
     CHECK(tn::read_npy<float>(folder / "a.npy.zst") == a);
 }
 
-TEST_CASE("a .zst file appears whole or not at all") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a .zst file appears whole or not at all") {
     const std::string path = folder / "a.zst";
     const auto file = tn::packed(tn::file_system_of(path).create(path), path);
     file->write("abc", 3);

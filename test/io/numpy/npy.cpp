@@ -122,8 +122,7 @@ TEST_CASE("npy: complex numbers are a last dimension of two parts, in every orde
                     tn::invalid_argument_error);
 }
 
-TEST_CASE("npy: an array is written as NumPy writes it") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "npy: an array is written as NumPy writes it") {
     tn::write_npy(folder / "a", array<std::int32_t>{{0, 1, 2}, {3, 4, 5}});
     CHECK(read_bytes(folder / "a") == ints);
     CHECK_THROWS_AS(tn::write_npy(folder / "b", array<std::string>{"a"}), tn::unimplemented_error);
@@ -370,8 +369,7 @@ TEST_CASE("npz: sizes that stand behind a member's data, as of who writes to a p
 }
 #endif
 
-TEST_CASE("several arrays are written as one .npz file, stored or compressed, and read again") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "several arrays are written as one .npz file, stored or compressed, and read again") {
     const tn::array<float> w{{1, 2, 3}, {4, 5, 6}};
     const tn::array<std::int64_t> ids{7, 8};
     const tn::any_array none = tn::any_array::zeros(tn::element_type::float64, {3, 0}),
@@ -398,8 +396,7 @@ TEST_CASE("several arrays are written as one .npz file, stored or compressed, an
     CHECK(folder.file_count() == 1);
 }
 
-TEST_CASE("an .npy file is mapped: its elements lie in the file's own memory") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "an .npy file is mapped: its elements lie in the file's own memory") {
     const tn::array<double> a{{1, 2, 3}, {4, 5, 6}};
     tn::write_npy(folder / "a.npy", a.untyped());
     tn::any_array m = tn::map_npy(folder / "a.npy");

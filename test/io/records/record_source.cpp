@@ -23,8 +23,7 @@ TEST_CASE("a local file is opened by its path; what is wrong with it is said wit
     }
 }
 
-TEST_CASE("a file that loses its name while it is read is read to its end") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a file that loses its name while it is read is read to its end") {
     write_bytes(folder / "a.txt", std::string(1 << 20, '\n') + "end");
     const auto source = tn::open_records("who", folder / "a.txt", {});
     std::string_view r;

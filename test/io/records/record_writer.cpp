@@ -9,8 +9,7 @@
 using namespace std::string_literals;
 using strings = std::vector<std::string>;
 
-TEST_CASE("TFRecords are read as they were written, packed by the file's name") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "TFRecords are read as they were written, packed by the file's name") {
     strings records{"", "a", std::string(300'000, 'x')};
     std::mt19937 random(1);
     for (int i = 0; i < 1000; ++i) {
@@ -36,8 +35,7 @@ TEST_CASE("TFRecords are read as they were written, packed by the file's name") 
                                       "first\x55\xff\x23\xe5"s);
 }
 
-TEST_CASE("a writer without commit() leaves nothing behind, nor does one that cannot write") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a writer without commit() leaves nothing behind, nor does one that cannot write") {
     {
         tn::text_writer out(folder / "a");
         out.write(std::string(1 << 20, 'a'));
@@ -48,8 +46,7 @@ TEST_CASE("a writer without commit() leaves nothing behind, nor does one that ca
     CHECK_THROWS_AS(tn::csv_writer("nosuch://a"), tn::not_found_error);
 }
 
-TEST_CASE("lines of text that would be read as others are refused") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "lines of text that would be read as others are refused") {
     tn::text_writer out(folder / "a");
     for (const char* line : {"a", "", "b\rc"}) out.write(line);
     CHECK_THROWS_AS(out.write("a\nb"), tn::invalid_argument_error);
@@ -58,8 +55,7 @@ TEST_CASE("lines of text that would be read as others are refused") {
     CHECK(all_of(*tn::open_records("read", folder / "a", {})) == strings{"a", "", "b\rc"});
 }
 
-TEST_CASE("CSV: fields that need quotes get them (RFC 4180)") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "CSV: fields that need quotes get them (RFC 4180)") {
     const auto written = [&](const tn::csv_writer_options& o, auto... fields) {
         tn::csv_writer out(folder / "a", {}, o);
         out.row(fields...);
@@ -76,8 +72,7 @@ TEST_CASE("CSV: fields that need quotes get them (RFC 4180)") {
           "true,false,2,-5,18446744073709551615\n");
 }
 
-TEST_CASE("CSV: numbers are read as they were written") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "CSV: numbers are read as they were written") {
     std::mt19937_64 random(5);
     std::vector<double> doubles{0.1, -0.0, 1e308, 5e-324, 1.0 / 3};
     std::vector<float> floats{0.1F, 16777216.0F, 1e-45F, 3.4028235e38F, 0};
@@ -104,8 +99,7 @@ TEST_CASE("CSV: numbers are read as they were written") {
     }
 }
 
-TEST_CASE("CSV: a table's rows are its elements along dimension 0, below its header") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "CSV: a table's rows are its elements along dimension 0, below its header") {
     tn::csv_writer out(folder / "a", {"x", "the \"y\""});
     out.rows(tn::array<std::int32_t>{{1, 2}, {-3, 4}});
     out.rows(tn::array<std::string>{{"a", "b,c"}});
@@ -113,8 +107,7 @@ TEST_CASE("CSV: a table's rows are its elements along dimension 0, below its hea
     CHECK(read_bytes(folder / "a") == "x,\"the \"\"y\"\"\"\n1,2\n-3,4\na,\"b,c\"\n");
 }
 
-TEST_CASE("CSV: a row of another length is refused, and a row that has not ended") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "CSV: a row of another length is refused, and a row that has not ended") {
     tn::csv_writer out(folder / "a", {"x", "y"});
     CHECK_ERROR(tn::invalid_argument_error, "row 2 has 1 fields where the first has 2", out.row(1));
     tn::csv_writer open(folder / "b");
@@ -124,8 +117,7 @@ TEST_CASE("CSV: a row of another length is refused, and a row that has not ended
     CHECK_THROWS_AS(tn::csv_writer(folder / "c").rows(tn::array<float>(1.0F)), tn::invalid_argument_error);
 }
 
-TEST_CASE("CSV: random fields come back, rows with line ends among them") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "CSV: random fields come back, rows with line ends among them") {
     for (unsigned seed = 1; seed <= 50; ++seed) {
         CAPTURE(seed);
         std::mt19937 random(seed);

@@ -42,8 +42,7 @@ TEST_CASE("SEMANTICS 22: a cluster comes from TENON_CLUSTER, with TENON_JOB and 
                            "cluster: this process is /job:worker/task:1, by TENON_JOB=\"worker\", TENON_TASK=\"1\"\n");
 }
 
-TEST_CASE("TENON_CLUSTER may name a JSON file") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "TENON_CLUSTER may name a JSON file") {
     write_bytes(folder / "cluster.json", "\n" + two);
     const cluster_source s = resolve_cluster({}, {{"TENON_CLUSTER", folder / "cluster.json"}, {"TENON_JOB", "ps"}});
     CHECK(s.tasks == tn::cluster::from_json(two));

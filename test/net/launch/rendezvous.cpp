@@ -276,8 +276,7 @@ TEST_CASE(
     CHECK(m.result(0).tasks.tasks("worker").size() == 2);
 }
 
-TEST_CASE("rendezvous: rank 0 can tell its address by a file, with a word that no other run has") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "rendezvous: rank 0 can tell its address by a file, with a word that no other run has") {
     meeting m(2);
     // An old one lies there: nobody answers at its address.
     write_rendezvous_file(folder / "here", {"h0:9", "old"});
@@ -295,8 +294,7 @@ TEST_CASE("rendezvous: rank 0 can tell its address by a file, with a word that n
     CHECK(folder.file_count() == 0); // rank 0 takes it away
 }
 
-TEST_CASE("rendezvous: a file is this user's alone, and is read whole or not at all") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "rendezvous: a file is this user's alone, and is read whole or not at all") {
     const std::string path = folder / "here";
     rendezvous_file read;
     CHECK(contains(read_rendezvous_file(path, read), "No such file"));

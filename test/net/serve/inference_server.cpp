@@ -11,11 +11,7 @@
 // S47: a model is asked by HTTP, as clients of the Open Inference Protocol do.
 
 using namespace net_test;
-using serve_test::batch;
-using serve_test::comes;
-using serve_test::gate;
-using serve_test::rows4;
-using serve_test::summing;
+using namespace serve_test;
 
 namespace {
 

@@ -13,13 +13,7 @@
 // S47, S28: the devices of a model are tasks of a cluster, and tasks are lost.
 
 using namespace net_test;
-using serve_test::array4;
-using serve_test::comes;
-using serve_test::rows;
-using serve_test::rows4;
-using serve_test::scaled;
-using serve_test::with_files;
-using serve_test::workers;
+using namespace serve_test;
 
 namespace {
 
@@ -239,8 +233,7 @@ TEST_CASE(
     CHECK(m.ask() == 6);
 }
 
-TEST_CASE("S47: weights are replaced while a copy's task is away, which has them when it is back") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "S47: weights are replaced while a copy's task is away, which has them when it is back") {
     for (const bool as_manifest : {false, true})
         for (const int away : {0, 1}) {
             scaled m(true, {}, with_files(folder));
@@ -294,8 +287,7 @@ TEST_CASE(
     CHECK(m.all_answer(5));
 }
 
-TEST_CASE("S47: a log that throws stops neither devices nor replacements") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "S47: a log that throws stops neither devices nor replacements") {
     std::atomic<int> told{0};
     scaled m(true, {.log = [&](const std::string&) {
                  ++told;

@@ -4,10 +4,7 @@
 // S47, S28: tasks are stopped and started at random while weights are replaced and clients ask, held to a model: a version has the
 // weights that replace() gave it.
 
-using serve_test::comes;
-using serve_test::rows;
-using serve_test::scaled;
-using serve_test::with_files;
+using namespace serve_test;
 
 namespace {
 

@@ -7,11 +7,7 @@
 // S47: a model is asked from other processes over tenon://.
 
 using namespace net_test;
-using serve_test::batch;
-using serve_test::comes;
-using serve_test::rows;
-using serve_test::rows4;
-using serve_test::summing;
+using namespace serve_test;
 
 namespace {
 

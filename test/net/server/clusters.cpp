@@ -3,9 +3,8 @@
 
 #include "tests.hpp"
 
-TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
+TEST_CASE_FIXTURE(in_graph, "TOUR 9: nodes on three tasks; what one computes the next reads") {
     net_test::servers all(2, 3);
-    const own_graph g;
     const auto a = tn::on("/job:ps", [&] { return tn::variable("a", 2.0f); });
     const auto b = tn::on("/job:worker", [&] { return a + 2.0f; });
     const auto c = tn::on("/job:worker/task:1", [&] { return b - a + 2.0f; });

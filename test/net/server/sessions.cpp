@@ -3,17 +3,15 @@
 
 #include "tests.hpp"
 
-TEST_CASE("TOUR 1, SEMANTICS 22: a local server, and a session on it") {
+TEST_CASE_FIXTURE(in_graph, "TOUR 1, SEMANTICS 22: a local server, and a session on it") {
     tn::server s = tn::server::create_local_server();
-    const own_graph g;
     const auto hello = tn::constant(std::string("Hello distributed Tenon!"));
     tn::session sess(s.target(), g);
     CHECK(sess.run(hello)() == "Hello distributed Tenon!");
 }
 
-TEST_CASE("SEMANTICS 24: a session on a server behaves as a local one") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 24: a session on a server behaves as a local one") {
     tn::server s = tn::server::create_local_server();
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
     const auto add = v.assign_add(tn::sum(x));

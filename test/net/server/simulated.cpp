@@ -106,9 +106,8 @@ TEST_CASE("SEMANTICS 24: a task that is lost while a session is opened is waited
     CHECK(waited < 100);
 }
 
-TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's time") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: the limit of a step on servers is of their transport's time") {
     simulated_cluster all(2);
-    const own_graph g;
     tn::detail::fetch_request r;
     {
         const tn::device_scope there("/job:worker/task:1");
@@ -124,10 +123,9 @@ TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's 
     CHECK(all.network.now() - began < 1001s);
 }
 
-TEST_CASE("Who asks for steps faster than it hears of their ends keeps its link") {
+TEST_CASE_FIXTURE(in_graph, "Who asks for steps faster than it hears of their ends keeps its link") {
     simulated_cluster all(1);
     all.network.set_line("host0", "client", {50ms, 50ms, 1e9});
-    const own_graph g;
     tn::detail::fetch_request r;
     r.fetches.push_back(tn::constant(1.0f));
     const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());

@@ -99,10 +99,9 @@ TEST_CASE("a server tells by HTTP what it has done: steps, parts, bytes, queues,
     CHECK(status_of(get(ps, "/healthz")) == "HTTP/1.1 200 OK");
 }
 
-TEST_CASE("a step that waits says so on its master, for a queue and for the part of another task") {
+TEST_CASE_FIXTURE(in_graph, "a step that waits says so on its master, for a queue and for the part of another task") {
     const clients_that are_quick;
     servers all(1, 1);
-    const own_graph g;
     const auto q = [] {
         const tn::device_scope there{tn::device_name("/job:ps/task:0")};
         return tn::fifo_queue<std::int64_t>(8, {.shared_name = "jobs"});

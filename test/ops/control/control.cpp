@@ -51,8 +51,7 @@ TEST_CASE_FIXTURE(in_graph, "placeholder_with_default: its default unless it is 
     CHECK(s.run(e)(0) == 2);
 }
 
-TEST_CASE_FIXTURE(in_graph, "identity and stop_gradient are their input, of every element type") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "identity and stop_gradient are their input, of every element type") {
     const auto check = [&](auto value) {
         const auto c = tn::constant(value);
         CHECK(s.run(tn::identity(c)).item() == value);
@@ -91,8 +90,7 @@ TEST_CASE_FIXTURE(in_graph, "zeros_like and ones_like have the sizes of their in
                    "element type is not supported: string[]"));
 }
 
-TEST_CASE_FIXTURE(in_graph, "fill_like in every element type") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "fill_like in every element type") {
     const auto check = [&]<class T>(T) {
         const auto x = tn::placeholder<T, tn::shape<3>>();
         const tn::array<T, tn::shape<3>> v;
@@ -239,9 +237,8 @@ TEST_CASE_FIXTURE(in_graph, "untyped placeholders and identities") {
     CHECK(s.run(tn::feed(x, v.untyped().share()), y) == v);
 }
 
-TEST_CASE("no gradient goes through stop_gradient, and a printing tensor has one") {
+TEST_CASE_FIXTURE(in_graph, "no gradient goes through stop_gradient, and a printing tensor has one") {
     // The table of ops has the gradients of what changes no value.
-    const tn::graph_scope in{tn::graph()};
     const auto a = tn::placeholder<double, tn::shape<batch, tn::dyn>>("a");
     const auto slope = std::get<0>(tn::gradients(tn::sum(tn::stop_gradient(a) * tn::print(a, "a")), a));
     tn::session s;

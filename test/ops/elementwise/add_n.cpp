@@ -7,10 +7,7 @@
 // TOUR 5: a sum of a list of tensors.
 
 using namespace tenon;
-using test::check_gradients;
-using test::element;
-using test::input;
-using test::random_array;
+using namespace test;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;

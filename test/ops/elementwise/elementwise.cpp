@@ -7,9 +7,8 @@ using test::check_gradients;
 using test::given;
 using test::input;
 
-TEST_CASE("polygamma: constants") {
+TEST_CASE_FIXTURE(in_graph, "polygamma: constants") {
     const double pi = std::acos(-1.0), zeta_3 = 1.2020569031595942854;
-    const graph_scope scope{graph()};
     auto x = placeholder<double, shape<2>>();
     const auto check = [&](const auto& y, double of_one, double of_half) {
         const auto got = run(y, fed(x, numbers<double>(extents(2), {1, 0.5})));

@@ -89,9 +89,8 @@ TEST_CASE("compiled loops: numbers, names, counters, and what is used from aroun
                  [](const auto& k, const auto& v) { return cast<float>(k) + v * 0.0f; });
 }
 
-TEST_CASE("compiled loops: several carries of each kind, of one another") {
+TEST_CASE_FIXTURE(in_graph, "compiled loops: several carries of each kind, of one another") {
     using s = shape<width>;
-    const graph_scope scope{graph()};
     const auto x = placeholder<float, s>("x"), y = placeholder<float, s>("y"), drive = placeholder<float, s>("drive");
     const auto dt = placeholder<float, shape<>>("dt");
     const auto step = [&](const auto& n, const auto& t, const auto& a, const auto& b) {
@@ -125,8 +124,7 @@ TEST_CASE("compiled loops: several carries of each kind, of one another") {
     CHECK(std::memcmp(second.data(), xs.data(), 77 * sizeof(float)) == 0);
 }
 
-TEST_CASE("compiled loops: one number, and no other") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "compiled loops: one number, and no other") {
     const auto x = placeholder<double, shape<>>("x");
     const auto root = while_loop([&](const auto& v) { return abs(v * v - x) > 1e-12; },
                                  [&](const auto& v) { return 0.5 * (v + x / v); }, cast<double>(constant(1.0f)));
@@ -160,8 +158,7 @@ TEST_CASE("compiled loops: what is no expression is run as ever, and a loop in a
     CHECK(nested(1, 2) == 1.5f);
 }
 
-TEST_CASE("compiled loops: gradients, and graphs that are read again") {
-    const graph_scope scope{graph()};
+TEST_CASE_FIXTURE(in_graph, "compiled loops: gradients, and graphs that are read again") {
     const auto x = placeholder<double, shape<dyn>>("x");
     const auto step = [](const auto& k, const auto& v) { return std::tuple(k + 1, v * v - 0.5 * v); };
     const auto [n, y] = while_loop([](const auto& k, const auto&) { return k < 5; }, step, constant(0), x);

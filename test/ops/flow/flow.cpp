@@ -4,10 +4,7 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::element;
-using test::input;
-using test::random_array;
+using namespace test;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;
@@ -72,9 +69,8 @@ TEST_CASE("while_loop: gradients of tensors that it carries and that it uses") {
               test::drawn(input<shape<4>>(), test::values::positive)) == "");
 }
 
-TEST_CASE("while_loop: treeverse finds each carry again, however many runs and places there are") {
+TEST_CASE_FIXTURE(in_graph, "while_loop: treeverse finds each carry again, however many runs and places there are") {
     // Few places: carries are large. Each run's gradient needs its own carry: a product of all of them is exact.
-    const graph_scope scope{graph()};
     const auto x = placeholder<double, shape<dyn>>("x");
     const auto most = placeholder<int, shape<>>("most");
     const auto [n, y] =

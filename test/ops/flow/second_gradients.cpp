@@ -2,8 +2,7 @@
 #include "../check_gradients.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::input;
+using namespace test;
 
 namespace {
 

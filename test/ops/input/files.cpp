@@ -13,9 +13,7 @@ std::shared_ptr<const tn::any_array> names(const std::vector<std::string>& all) 
 
 } // namespace
 
-TEST_CASE("a text is written to a file, with the folders on the way, and read again") {
-    const temporary_folder folder;
-    const tn::graph_scope scope{tn::graph()};
+TEST_CASE_FIXTURE(in_graph_and_folder, "a text is written to a file, with the folders on the way, and read again") {
     const tn::any_tensor path = text(folder / "a/b/file");
     const std::string said = std::string("one\ntwo\0three", 13);
     const tn::any_tensor write = tn::add<tn::write_file_op>({}, {path, text(said)});
@@ -29,11 +27,9 @@ TEST_CASE("a text is written to a file, with the folders on the way, and read ag
     CHECK(s.run_untyped({}, {read})[0].data<std::string>()[0] == std::string(3 << 20, 'x'));
 }
 
-TEST_CASE("files are listed and removed; those that are not there are no error") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_graph_and_folder, "files are listed and removed; those that are not there are no error") {
     write_bytes(folder / "b", "1");
     write_bytes(folder / "a", "2");
-    const tn::graph_scope scope{tn::graph()};
     const tn::any_tensor list = tn::add<tn::list_files_op>({}, {text(folder.path().string())});
     const tn::any_tensor nowhere = tn::add<tn::list_files_op>({}, {text(folder / "nowhere")});
     const tn::array<std::string, tn::shape<3>> three{folder / "b", folder / "absent", folder / "no/where"};
@@ -49,10 +45,9 @@ TEST_CASE("files are listed and removed; those that are not there are no error")
     CHECK(s.run_untyped({}, {list})[0].elements() == 1);
 }
 
-TEST_CASE("a shard is a safetensors file; its tensors are restored by name, and damage is found") {
+TEST_CASE_FIXTURE(in_graph, "a shard is a safetensors file; its tensors are restored by name, and damage is found") {
     const temporary_folder folder;
     const std::string path = folder / "shard.safetensors";
-    const tn::graph_scope scope{tn::graph()};
     const auto w = tn::variable("w", tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
     const auto n = tn::variable("n", std::int64_t{7});
     const auto none = tn::variable<float, tn::shape<0>>("none", tn::zeros());

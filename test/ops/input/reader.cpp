@@ -48,8 +48,7 @@ TEST_CASE("SEMANTICS 35: whole files, records of fixed length, TFRecords, IDX an
     CHECK(all_of(tn::text_line_reader({.csv_rows = true}), {a}).size() == 2);
 }
 
-TEST_CASE("SEMANTICS 35: read_up_to goes on from file to file; only the end gives fewer") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 35: read_up_to goes on from file to file; only the end gives fewer") {
     texts files;
     for (int f = 0; f < 3; ++f) {
         files.push_back(folder / std::to_string(f));
@@ -69,12 +68,10 @@ TEST_CASE("SEMANTICS 35: read_up_to goes on from file to file; only the end give
     CHECK(sess.run(none).size() == 0);
 }
 
-TEST_CASE("a reader counts records and files, and can be reset") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_graph_and_folder, "a reader counts records and files, and can be reset") {
     const std::string a = folder / "a", b = folder / "b";
     write_bytes(a, "1\n2\n3\n");
     write_bytes(b, "4\n");
-    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader({.name = "lines"}), {a, b, a});
     const auto records = from.reader.num_records_produced();
@@ -95,11 +92,9 @@ TEST_CASE("a reader counts records and files, and can be reset") {
     CHECK_THROWS_AS((void)sess.run(value), tn::end_of_data_error); // the file that was being read is left
 }
 
-TEST_CASE("one step takes one record, whatever of it is fetched") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_graph_and_folder, "one step takes one record, whatever of it is fetched") {
     const std::string a = folder / "a";
     write_bytes(a, "1\n2\n3\n");
-    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader(), {a});
     const auto given = from.reader.read(from.names);
@@ -111,13 +106,12 @@ TEST_CASE("one step takes one record, whatever of it is fetched") {
     CHECK(again() == "2");
 }
 
-TEST_CASE("a file that cannot be opened is an error that names it, once; then comes the next file") {
+TEST_CASE_FIXTURE(in_graph, "a file that cannot be opened is an error that names it, once; then comes the next file") {
     const temporary_folder folder;
     const std::string gone = folder / "gone", good = folder / "good", hidden = folder / "hidden";
     write_bytes(good, "1\n");
     write_bytes(hidden, "2\n");
     std::filesystem::permissions(hidden, std::filesystem::perms::none);
-    own_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader({.name = "lines"}),
                        {gone, folder.path().string(), hidden, good, "nobody://has/it"});
@@ -135,8 +129,7 @@ TEST_CASE("a file that cannot be opened is an error that names it, once; then co
     CHECK_THROWS_AS((void)sess.run(value), tn::end_of_data_error);
 }
 
-TEST_CASE("what comes before damage is given first, then the error, then what is behind it") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what comes before damage is given first, then the error, then what is behind it") {
     const std::string a = folder / "a", b = folder / "b";
     std::string bytes = tfrecords({"one", "two", "three", "four"});
     bytes[(12 + 3 + 4) * 2 + 12] ^= 1; // in "three"
@@ -183,8 +176,7 @@ TEST_CASE("a reader and the queue of its names are on one device: one that is as
     CHECK_MESSAGE(contains(why, "fixed"), why);
 }
 
-TEST_CASE("a graph with a reader is written and read") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a graph with a reader is written and read") {
     const std::string a = folder / "a";
     write_bytes(a, "x\n1\n");
     std::string json;
@@ -205,8 +197,7 @@ TEST_CASE("a graph with a reader is written and read") {
     CHECK(sess.run(tn::as<std::string, tn::shape<>>(g.tensor("lines/read:1")))() == "1");
 }
 
-TEST_CASE("what is no reader, no queue of names or no format is refused where the graph is made") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what is no reader, no queue of names or no format is refused where the graph is made") {
     const tn::fifo_queue<std::int64_t> numbers(3, {.name = "numbers"});
     const tn::fifo_queue<std::string> names(3);
     const tn::text_line_reader lines({.name = "lines"});
@@ -294,9 +285,7 @@ TEST_CASE("random reads, stops and names: all records come once, in the order of
     }
 }
 
-TEST_CASE("threads that read, and are stopped in mid-wait, get each record once") {
-    const temporary_folder folder;
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph_and_folder, "threads that read, and are stopped in mid-wait, get each record once") {
     const tn::fifo_queue<std::string> names(3);
     const auto file = tn::placeholder<std::string, tn::shape<>>("file");
     const auto put = names.enqueue(file);

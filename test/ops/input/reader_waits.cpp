@@ -12,8 +12,7 @@ using namespace waiting;
 using tn::element_type;
 using namespace reader_test;
 
-TEST_CASE("SEMANTICS 35: who reads waits for a file name without a thread, and can be stopped") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 35: who reads waits for a file name without a thread, and can be stopped") {
     const std::string a = folder / "a";
     write_bytes(a, "1\n2\n");
     by_hand h({.name = "lines"});
@@ -66,8 +65,7 @@ TEST_CASE("records that one who is stopped had taken are the next one's, and nob
     CHECK(texts_in(other.got()[0]) == texts{a + ":2", a + ":3", b + ":1"});
 }
 
-TEST_CASE("a reader may get its names from one queue after another") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a reader may get its names from one queue after another") {
     const std::string a = folder / "a", b = folder / "b";
     write_bytes(a, "1\n");
     write_bytes(b, "2\n");

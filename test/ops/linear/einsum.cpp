@@ -4,8 +4,7 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using test::element;
-using test::random_array;
+using namespace test;
 
 namespace {
 

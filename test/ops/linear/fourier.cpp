@@ -8,8 +8,7 @@
 // Fourier transforms; test/op_table/entries/linear/fourier.cpp has their sums for few numbers.
 
 using namespace tenon;
-using test::element;
-using test::random_array;
+using namespace test;
 
 namespace {
 

@@ -4,9 +4,7 @@
 #include "ops/linear/product_checks.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::input;
-using test::random_array;
+using namespace test;
 
 namespace {
 

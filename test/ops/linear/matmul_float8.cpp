@@ -95,9 +95,8 @@ TEST_CASE("matmul_float8 of the largest and the smallest floats keeps their prod
     }
 }
 
-TEST_CASE("a batch is scaled as one tensor, and is repeated as matmul's are") {
+TEST_CASE_FIXTURE(in_graph, "a batch is scaled as one tensor, and is repeated as matmul's are") {
     std::mt19937_64 random(13);
-    const tn::graph_scope scope{tn::graph()};
     any_array a = drawn<float>(extents(2, 3, 4), random), b = drawn<float>(extents(4, 5), random);
     a.data<float>()[0] = 100; // decides for both matrices
     const any_tensor x = tn::untyped::placeholder(a.element(), a.extents());
@@ -166,9 +165,8 @@ TEST_CASE("the gradient of one matrix for a batch sums over the batch, whose siz
         5));
 }
 
-TEST_CASE("gradients of matmul_float8's gradients flow to what flows in and to the operands") {
+TEST_CASE_FIXTURE(in_graph, "gradients of matmul_float8's gradients flow to what flows in and to the operands") {
     std::mt19937_64 random(15);
-    const tn::graph_scope scope{tn::graph()};
     const any_array a = drawn<float>(extents(4, 6), random), b = drawn<float>(extents(6, 5), random);
     const any_tensor x = tn::untyped::placeholder(a.element(), a.extents());
     const any_tensor w = tn::untyped::placeholder(b.element(), b.extents());

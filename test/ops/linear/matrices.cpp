@@ -4,8 +4,7 @@
 // Decompositions, systems of equations, inverses and determinants, against plain loops in double.
 
 using namespace tenon;
-using test::element;
-using test::random_array;
+using namespace test;
 
 namespace {
 

@@ -6,8 +6,7 @@
 // Convolutions and pools in one and three dimensions, against plain loops.
 
 using namespace tenon;
-using test::element;
-using test::random_array;
+using namespace test;
 
 namespace {
 
@@ -83,9 +82,8 @@ TEST_CASE("conv1d, conv3d: equal their formula") {
     check_values(z[3], convolved(volume, w3g, {5, 2, 1, 3, 0, 2}, {6, 3, 1, 1, 0, 4}, {7, 3, 1, 1, 0, 5}, 2));
 }
 
-TEST_CASE("conv1d_transpose, conv3d_transpose: what the convolution does to gradients") {
+TEST_CASE_FIXTURE(in_graph, "conv1d_transpose, conv3d_transpose: what the convolution does to gradients") {
     // <conv(x), y> = <x, conv_transpose(y)> for all x and y.
-    const graph_scope scope{graph()};
     const auto check = [&](const auto& conv, const auto& back, const extents& of_x, const extents& of_w) {
         const any_tensor x = untyped::placeholder(element_type::float64, of_x),
                          w = untyped::placeholder(element_type::float64, of_w);

@@ -240,9 +240,8 @@ TEST_CASE("what does not fit in the step is an invalid_argument_error, and the q
     CHECK(*run(q.size().node(), here).data<std::int64_t>() == 1);
 }
 
-TEST_CASE("SEMANTICS 26: what graphs call sizes makes no other queue, another seed does") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 26: what graphs call sizes makes no other queue, another seed does") {
     device here;
-    const own_graph g;
     const auto size_in = [&](const tn::any_tensor& t) { return *run(t.node(), here).data<std::int64_t>(); };
     using named = tn::component<float, tn::shape<batch>>;
     using open = tn::component<float, tn::shape<tn::dyn>>;

@@ -75,8 +75,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a step that waits too long says what 
     }
 }
 
-TEST_CASE_FIXTURE(in_graph, "a step that waits keeps nobody from its variables") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "a step that waits keeps nobody from its variables") {
     const numbers_queue q(2);
     const auto v = tn::variable("v", std::int64_t{5});
     const auto add = v.assign_add(q.next);
@@ -90,9 +89,8 @@ TEST_CASE_FIXTURE(in_graph, "a step that waits keeps nobody from its variables")
     CHECK(s.run(v).item() == 11);
 }
 
-TEST_CASE("SEMANTICS 25, 30: a shared name is one queue for all sessions of a task, a name is not") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 25, 30: a shared name is one queue for all sessions of a task, a name is not") {
     const tn::task shared;
-    const own_graph g;
     const numbers_queue q(5, tn::queue_options{.shared_name = "jobs"}), own(5, tn::queue_options{.name = "own"});
     tn::session first(shared, g);
     first.run(tn::feed(q.some, numbers({1, 2})), tn::feed(own.some, numbers({7})), tn::group(q.put, own.put));
@@ -112,9 +110,8 @@ TEST_CASE("SEMANTICS 25, 30: a shared name is one queue for all sessions of a ta
     CHECK(again.take(second) == 3); // it outlives the session
 }
 
-TEST_CASE("SEMANTICS 25: queues live in containers, and a reset forgets them and tells who waits") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 25: queues live in containers, and a reset forgets them and tells who waits") {
     tn::task shared;
-    const own_graph g;
     const numbers_queue plain(5, tn::queue_options{.shared_name = "jobs"});
     const numbers_queue boxed = [] {
         const tn::container_scope box("box");
@@ -163,8 +160,7 @@ TEST_CASE("SEMANTICS 26: a shared queue of other components, of another kind or 
     CHECK(q.take(first) == 1);
 }
 
-TEST_CASE_FIXTURE(in_graph, "what was enqueued does not change with the variable or the fed array that it was") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "what was enqueued does not change with the variable or the fed array that it was") {
     const tn::fifo_queue<tn::component<float, tn::shape<2>>> q(10);
     const auto v = tn::variable("v", tn::constant({1.0f, 2.0f}));
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
@@ -191,8 +187,7 @@ TEST_CASE_FIXTURE(in_graph, "a step hands elements on: from a queue, through wha
     });
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: dequeues of one step in the order that the program says") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 15: dequeues of one step in the order that the program says") {
     const numbers_queue q(10);
     const auto second = [&] {
         const tn::control_dependencies after(q.next);
@@ -209,8 +204,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 15: dequeues of one step in the order tha
     CHECK(left.item() == 1);
 }
 
-TEST_CASE_FIXTURE(in_graph, "a model is trained on what it takes from a queue; no gradient flows into it") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "a model is trained on what it takes from a queue; no gradient flows into it") {
     const tn::random_shuffle_queue<tn::component<float, tn::shape<2>>, float> q(100, 0, {.seed = 1});
     const auto xs = tn::placeholder<float, tn::shape<batch, 2>>("xs");
     const auto ys = tn::placeholder<float, tn::shape<batch>>("ys");
@@ -229,8 +223,7 @@ TEST_CASE_FIXTURE(in_graph, "a model is trained on what it takes from a queue; n
     CHECK(learnt(1, 0) == doctest::Approx(-3).epsilon(1e-3));
 }
 
-TEST_CASE_FIXTURE(in_graph, "many threads put in and take out: each element comes out once") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "many threads put in and take out: each element comes out once") {
     const numbers_queue q(7);
     constexpr int threads = 4, each = 50;
     std::atomic<std::int64_t> sum{0};

@@ -75,8 +75,7 @@ TEST_CASE("SEMANTICS 16: feeding what a dequeue gives leaves the queue alone, un
     CHECK(s.run(sum).item() == 3.5f);
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31: dequeue waits while the queue is empty, enqueue while it is full") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 31: dequeue waits while the queue is empty, enqueue while it is full") {
     const numbers_queue q(2, tn::queue_options{.name = "jobs"});
     std::int64_t got = 0;
     elsewhere taker([&] { got = q.take(s); });
@@ -93,8 +92,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31: dequeue waits while the queue is empt
     CHECK(q.take(s) == 4);
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31: who waits is served first come, first served") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 31: who waits is served first come, first served") {
     const numbers_queue q(10);
     const auto two = q.q.dequeue_many<2>();
     list first;
@@ -170,8 +168,7 @@ TEST_CASE("SEMANTICS 31: dequeue_some gives what is there, to who batches what c
     CHECK_THROWS_AS(s.run(shuffled.dequeue_some(0, 9)), tn::out_of_range_error);
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to what is left") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to what is left") {
     const numbers_queue q(10, tn::queue_options{.name = "jobs"});
     const auto three = q.q.dequeue_many<3>();
     const auto up_to_two = q.q.dequeue_up_to(2), up_to_five = q.q.dequeue_up_to(5);
@@ -194,8 +191,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 31, 32: a closed queue gives what it has;
     CHECK_ERROR(tn::aborted_error, "queue \"jobs\" is closed already.", s.run(close));
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 32: closing tells those who wait") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 32: closing tells those who wait") {
     const numbers_queue q(2);
     SUBCASE("who waits to dequeue more than there are") {
         const auto three = q.q.dequeue_many<3>();
@@ -226,8 +222,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 32: closing tells those who wait") {
     }
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until it is closed") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until it is closed") {
     const of_numbers<tn::random_shuffle_queue<std::int64_t>> q(50, 10, tn::shuffle_queue_options{.seed = 3});
     const auto five = q.q.dequeue_many<5>();
     list all(22);
@@ -261,8 +256,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 33: a shuffle queue keeps min_after_deque
     CHECK_THROWS_AS(q.take(s), tn::end_of_data_error);
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros") {
     const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn, tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn, tn::dyn>>("some");
     const auto put = q.enqueue(some);
@@ -284,8 +278,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, fi
     CHECK(s.run(sum<1>(next)).extents() == tn::extents{2});
 }
 
-TEST_CASE_FIXTURE(in_graph, "elements of different sizes make no batch of a queue that does not pad") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "elements of different sizes make no batch of a queue that does not pad") {
     const tn::fifo_queue<tn::component<float, tn::shape<tn::dyn>>> q(10);
     const auto some = tn::placeholder<float, tn::shape<tn::dyn>>("some");
     const auto put = q.enqueue(some);
@@ -297,8 +290,7 @@ TEST_CASE_FIXTURE(in_graph, "elements of different sizes make no batch of a queu
     CHECK(s.run(sum(next)).item() == 6);
 }
 
-TEST_CASE_FIXTURE(in_graph, "a priority queue gives the least first, of equal ones the first") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "a priority queue gives the least first, of equal ones the first") {
     const tn::priority_queue<std::string> q(10);
     s.run(q.enqueue(3, "c"));
     s.run(q.enqueue(-1, "a"));
@@ -340,8 +332,7 @@ TEST_CASE_FIXTURE(in_graph, "named sizes are known when an element is there, and
     });
 }
 
-TEST_CASE_FIXTURE(in_graph, "named sizes of components stay named: an element has its own, and one in a step") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "named sizes of components stay named: an element has its own, and one in a step") {
     const tn::fifo_queue<tn::component<float, tn::shape<batch, 2>>, tn::component<float, tn::shape<batch>>> q(10);
     const auto xs = tn::placeholder<float, tn::shape<batch, 2>>("xs");
     const auto ys = tn::placeholder<float, tn::shape<batch>>("ys");
@@ -356,8 +347,7 @@ TEST_CASE_FIXTURE(in_graph, "named sizes of components stay named: an element ha
     CHECK(s.run(products)(0) == 330);
 }
 
-TEST_CASE_FIXTURE(in_graph, "text, and elements without elements") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "text, and elements without elements") {
     const tn::fifo_queue<std::string, tn::component<float, tn::shape<0, 2>>> q(3, {.name = "texts"});
     const auto empty = tn::zeros<float, tn::shape<0, 2>>();
     s.run(q.enqueue("", empty));

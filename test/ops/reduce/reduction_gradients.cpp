@@ -3,8 +3,7 @@
 #include "../random/random_arrays.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::input;
+using namespace test;
 
 namespace {
 

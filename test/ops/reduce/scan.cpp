@@ -4,8 +4,7 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using test::element;
-using test::random_array;
+using namespace test;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;
@@ -117,8 +116,7 @@ TEST_CASE_TEMPLATE("cumprod: along any axis", T, float, double) {
             }
 }
 
-TEST_CASE_FIXTURE(in_graph, "scans: infinities and NaN") {
-    session s;
+TEST_CASE_FIXTURE(in_session, "scans: infinities and NaN") {
     using four = array<double, shape<4>>;
     const auto same = [](const four& a, const four& b) {
         for (std::int64_t i = 0; i < 4; ++i)
@@ -164,8 +162,7 @@ TEST_CASE("scans: gradients, and theirs, agree with central differences") {
         }
 }
 
-TEST_CASE_FIXTURE(in_graph, "gradients of scans at zeros, ties and infinities") {
-    session s;
+TEST_CASE_FIXTURE(in_session, "gradients of scans at zeros, ties and infinities") {
     const auto slope = [&](const auto& x, const auto& y) {
         const auto [dx] = gradients(sum(y), x);
         return s.run(dx);

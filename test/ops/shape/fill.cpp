@@ -22,8 +22,7 @@ TEST_CASE_FIXTURE(in_graph, "zeros() and ones() without template arguments are i
     CHECK(s.run(v + w)[1] == 1);
 }
 
-TEST_CASE_FIXTURE(in_graph, "eye is 1 on the diagonal, whatever its sides") {
-    session s;
+TEST_CASE_FIXTURE(in_session, "eye is 1 on the diagonal, whatever its sides") {
     const auto [square, wide, tall] = s.run(eye<double, 3>(), eye<float, 2, 4>(), eye<std::int32_t, 3, 1>());
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) CHECK(square(i, j) == (i == j));
@@ -32,8 +31,7 @@ TEST_CASE_FIXTURE(in_graph, "eye is 1 on the diagonal, whatever its sides") {
     CHECK(tall[0] + tall[1] + tall[2] == 1);
 }
 
-TEST_CASE_FIXTURE(in_graph, "arange steps from its start, linspace meets both its ends") {
-    session s;
+TEST_CASE_FIXTURE(in_session, "arange steps from its start, linspace meets both its ends") {
     const auto [ids, steps, grid, point] = s.run(arange<std::int32_t, 5>(), arange<half, 3>(1, -0.5),
                                                  linspace<double, 11>(-0.3, 0.7), linspace<float, 1>(2, 3));
     for (int i = 0; i < 5; ++i) CHECK(ids(i) == i);

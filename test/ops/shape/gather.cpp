@@ -4,10 +4,7 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::element;
-using test::input;
-using test::random_array;
+using namespace test;
 
 TEST_CASE_FIXTURE(in_graph, "gather: an index that is out of range fails the step and is named") {
     const auto table = placeholder<float, shape<5, 2>>("table");

@@ -4,10 +4,7 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::element;
-using test::input;
-using test::random_array;
+using namespace test;
 
 namespace {
 

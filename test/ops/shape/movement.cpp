@@ -4,12 +4,7 @@
 #include "../untyped_run.hpp"
 
 using namespace tenon;
-using test::check_gradients;
-using test::element;
-using test::input;
-using test::random_array;
-using test::run;
-using test::unknown_placeholder;
+using namespace test;
 
 namespace {
 

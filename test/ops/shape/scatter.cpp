@@ -6,8 +6,7 @@
 // SEMANTICS 20: scatter updates of variables.
 
 using namespace tenon;
-using test::element;
-using test::random_array;
+using namespace test;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;

@@ -39,8 +39,7 @@ std::vector<tn::any_array> select(const tn::any_tensor& t, std::vector<tn::any_a
 
 } // namespace
 
-TEST_CASE("boolean_mask gives the parts of x where the mask is true, in their order") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "boolean_mask gives the parts of x where the mask is true, in their order") {
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 2>>("x");
     const auto by_row = boolean_mask(x, tn::placeholder<bool, tn::shape<tn::dyn>>());
     const auto by_element = boolean_mask(x, tn::placeholder<bool, tn::shape<tn::dyn, 2>>());
@@ -56,8 +55,7 @@ TEST_CASE("boolean_mask gives the parts of x where the mask is true, in their or
     CHECK(select(by_row, tuple(of<float>({0, 2}, {}), mask_of({0}, {})))[0] == of<float>({0, 2}, {}));
 }
 
-TEST_CASE("boolean_mask of text, of parts without elements, and of every element type") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "boolean_mask of text, of parts without elements, and of every element type") {
     const auto words =
         boolean_mask(tn::placeholder<std::string, tn::shape<3>>("x"), tn::placeholder<bool, tn::shape<3>>());
     CHECK(values_of<std::string>(select(words, tuple(of<std::string>({3}, {"a", "long enough for the heap", "c"}),
@@ -72,8 +70,7 @@ TEST_CASE("boolean_mask of text, of parts without elements, and of every element
           of<std::int8_t>({2}, {2, 3}));
 }
 
-TEST_CASE("nonzero gives the indices of what is not 0, a row for each") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "nonzero gives the indices of what is not 0, a row for each") {
     const auto where = nonzero(tn::placeholder<float, tn::shape<tn::dyn, 3>>("x"));
     const float nan = std::numeric_limits<float>::quiet_NaN();
     CHECK(select(where, tuple(of<float>({2, 3}, {0, 5, -0.0f, nan, 0, -1})))[0] ==
@@ -107,8 +104,7 @@ TEST_CASE("unique gives the different elements as they first occur, and where ea
     CHECK(truths[0] == mask_of({2}, {1, 0}));
 }
 
-TEST_CASE("unique: -0 is 0, given as what came first; a NaN equals nothing") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "unique: -0 is 0, given as what came first; a NaN equals nothing") {
     const auto check = [&]<class T>(const T&) {
         const T nan = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
         const T zero = static_cast<T>(0.0f), minus = static_cast<T>(-0.0f), one = static_cast<T>(1.0f);
@@ -125,8 +121,7 @@ TEST_CASE("unique: -0 is 0, given as what came first; a NaN equals nothing") {
     check(tn::bfloat16{});
 }
 
-TEST_CASE("what the rules refuse, where types are known at run time only") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what the rules refuse, where types are known at run time only") {
     const tn::any_tensor x = tn::placeholder<float, tn::shape<3, 2>>("x"),
                          vector = tn::placeholder<float, tn::shape<3>>("vector");
     const tn::any_tensor mask = tn::placeholder<bool, tn::shape<2>>("mask"), scalar = tn::placeholder<bool>("scalar");
@@ -146,8 +141,7 @@ TEST_CASE("what the rules refuse, where types are known at run time only") {
     CHECK_THROWS_AS(tn::untyped::unique(vector, element_type::int32, {2, 3}), tn::invalid_argument_error);
 }
 
-TEST_CASE("sizes that are named, and graphs as text") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "sizes that are named, and graphs as text") {
     const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     const auto rows = tn::boolean_mask<chosen>(x, tn::placeholder<bool, tn::shape<batch>>());
     CHECK(tn::to_string(rows.type()) == "float[chosen, 2]");
@@ -162,15 +156,13 @@ TEST_CASE("sizes that are named, and graphs as text") {
     CHECK(to_json(tn::graph_from_json(text)) == text);
 }
 
-TEST_CASE("equal choices are one node") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "equal choices are one node") {
     const auto x = tn::placeholder<float, tn::shape<3>>("x");
     CHECK(nonzero(x).node() == nonzero(x).node());
     CHECK(nonzero(x).node() != tn::nonzero<chosen>(x).node());
 }
 
-TEST_CASE("the gradient of boolean_mask is zero but where the mask is true") {
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph, "the gradient of boolean_mask is zero but where the mask is true") {
     const auto run_gradient = [&](const tn::any_array& gradient, const tn::any_array& mask, const tn::extents& x) {
         const auto given = [&](const tn::any_array& a) { return tn::untyped::placeholder(a.element(), a.extents()); };
         const tn::any_tensor n = tn::add<tn::boolean_mask_gradient_op>(

@@ -50,8 +50,7 @@ TEST_CASE("boolean_mask: a mask that does not fit rows of which only the step te
     });
 }
 
-TEST_CASE_FIXTURE(in_graph, "one name is one size: what is kept by two masks, and what is fed") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "one name is one size: what is kept by two masks, and what is fed") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto a = tn::placeholder<bool, tn::shape<batch>>("a"), b = tn::placeholder<bool, tn::shape<batch>>("b");
     const auto both = identity(tn::boolean_mask<kept>(x, a) + tn::boolean_mask<kept>(x, b));
@@ -98,8 +97,7 @@ TEST_CASE("the gradient of boolean_mask agrees with differences, and so does its
               input<tn::shape<4, 3>>()) == "");
 }
 
-TEST_CASE_FIXTURE(in_graph, "a step trains on the rows that a mask keeps, and the others do not count") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "a step trains on the rows that a mask keeps, and the others do not count") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto y = tn::placeholder<float, tn::shape<batch>>("y");
     const auto known = y > -100.0f;
@@ -126,8 +124,7 @@ TEST_CASE_FIXTURE(in_graph, "nonzero and gather: what a value's place is used fo
     });
 }
 
-TEST_CASE_FIXTURE(in_graph, "unique: text as numbers, and back") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "unique: text as numbers, and back") {
     const auto text = tn::placeholder<std::string, tn::shape<batch>>("text");
     const auto [vocabulary, number] = tn::unique<words>(text);
     const auto v = vocabulary;
@@ -151,8 +148,7 @@ TEST_CASE_FIXTURE(in_graph, "choices of constants are made in the step, as all o
     });
 }
 
-TEST_CASE_FIXTURE(in_graph, "choices after a queue: what is dequeued is sifted, and handed on") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "choices after a queue: what is dequeued is sifted, and handed on") {
     const tn::fifo_queue<float> from(20), to(20);
     const auto put = from.enqueue_many(tn::constant({3.0f, -1.0f, 4.0f, -1.0f, 5.0f}));
     const auto five = from.dequeue_many<5>();
@@ -163,8 +159,7 @@ TEST_CASE_FIXTURE(in_graph, "choices after a queue: what is dequeued is sifted, 
     CHECK(s.run(to.dequeue_many<3>())(1) == 4);
 }
 
-TEST_CASE_FIXTURE(in_graph, "SEMANTICS 16: what is chosen can be fed") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "SEMANTICS 16: what is chosen can be fed") {
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const auto rows = tn::boolean_mask(x, x > 0.0f);
     const auto total = sum(rows);

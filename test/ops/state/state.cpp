@@ -23,8 +23,7 @@ template <class A> moments moments_of(const A& a) {
 
 } // namespace
 
-TEST_CASE_FIXTURE(in_graph, "constants of every kind") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "constants of every kind") {
     CHECK(s.run(tn::constant(2.5)).item() == 2.5);
     CHECK(s.run(tn::constant({1, 2, 3}))(2) == 3);
     CHECK(s.run(tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}))(1, 0) == 3);
@@ -38,8 +37,7 @@ TEST_CASE_FIXTURE(in_graph, "constants of every kind") {
     CHECK_THROWS_AS((void)(tn::constant<tn::shape<2, 2>>(tn::array<float>{{7}, {8}})), tn::invalid_argument_error);
 }
 
-TEST_CASE_FIXTURE(in_graph, "a constant of no elements") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "a constant of no elements") {
     CHECK(s.run(tn::constant(tn::array<float, tn::shape<0, 3>>())).size() == 0);
 }
 
@@ -285,8 +283,7 @@ TEST_CASE("SEMANTICS 21: the same seeds give the same initial values; other seed
     CHECK_FALSE(values(7, 0, "v") == values(8, 0, "v"));
 }
 
-TEST_CASE("two variables of one graph do not begin alike") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "two variables of one graph do not begin alike") {
     g.set_seed(3);
     const auto a = tn::variable<float, tn::shape<64>>("a", tn::glorot_uniform());
     const auto b = tn::variable<float, tn::shape<64>>("b", tn::glorot_uniform());

@@ -3,8 +3,7 @@
 
 // Bytes that cross, by edge, before a step and after it (SEMANTICS 43).
 
-using probe::edges;
-using probe::said_and_seen;
+using namespace probe;
 
 namespace {
 

@@ -125,9 +125,8 @@ TEST_CASE_FIXTURE(in_graph, "where nothing is known of a size before the step, t
     CHECK(edge_of(e, numbers).bytes == 3 * 4);
 }
 
-TEST_CASE("between tasks of a process the last step's sizes are known, whichever task tells them") {
+TEST_CASE_FIXTURE(in_graph, "between tasks of a process the last step's sizes are known, whichever task tells them") {
     const tn::task ps({.job = "ps"}), worker({.job = "worker"});
-    const own_graph g;
     const chosen from;
     const auto rows = tn::on("/job:worker", [&] { return tn::boolean_mask(from.x, from.mask); });
     const auto sum = tn::on("/job:ps", [&] { return tn::sum(rows); });

@@ -180,10 +180,9 @@ TEST_CASE_FIXTURE(
     CHECK_THROWS_AS((void)s.run(element), tn::end_of_data_error);
 }
 
-TEST_CASE("S17: what several steps took and gave back in any order is in its order again") {
+TEST_CASE_FIXTURE(in_graph, "S17: what several steps took and gave back in any order is in its order again") {
     const temporary_folder folder;
     std::ofstream(folder / "lines") << "0\n1\n2\n3\n4\n5\n";
-    const own_graph g;
     const tn::fifo_queue<number> never(1), queue(10);
     const tn::fifo_queue<std::string> names(2);
     const auto it = tn::make_initializable_iterator(tn::data::range(6));

@@ -5,10 +5,7 @@
 
 // Steps over streams: what the host does beside them, what holds a thread (the caller of run alone), and how they end.
 
-using probe::deed;
-using probe::gated;
-using probe::gates;
-using probe::watched;
+using namespace probe;
 
 namespace {
 

@@ -201,9 +201,8 @@ TEST_CASE_FIXTURE(in_graph, "one after another and side by side give the same nu
     }
 }
 
-TEST_CASE("memory that two branches take over from each other is waited for") {
+TEST_CASE_FIXTURE(in_graph, "memory that two branches take over from each other is waited for") {
     // Branches of many nodes whose values are short-lived: their places in memory overlap all the time.
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<64, 64>>("x");
     std::vector<tn::any_tensor> sums;
     for (int branch = 0; branch < 4; ++branch) {

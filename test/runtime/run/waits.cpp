@@ -5,9 +5,7 @@
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
-using probe::gated;
-using probe::gates;
-using probe::repeated;
+using namespace probe;
 
 namespace {
 

@@ -5,8 +5,7 @@
 
 // Steps of nothing but ops that wait: where these are done as they begin, nobody else knows of the step (run/README.md).
 
-using probe::gated;
-using probe::gates;
+using namespace probe;
 
 namespace {
 
@@ -132,8 +131,7 @@ TEST_CASE("waits alone: what waits after others were done at once is stopped whe
     CHECK_THROWS_AS(t.s.run(tn::feed(t.x, 1.0f), t.a), tn::failed_precondition_error);
 }
 
-TEST_CASE("waits alone: another thread may complete one while it is begun, or just after that") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "waits alone: another thread may complete one while it is begun, or just after that") {
     const auto x = tn::placeholder<float, scalar>("x");
     tn::session s(g);
     const auto during = elsewhere(x, true), after = elsewhere(x, false);

@@ -269,8 +269,7 @@ TEST_CASE_FIXTURE(in_graph, "what in braces does not fit an untyped tensor is re
     refused([] { tn::feed(tn::any_tensor(), {1}); }, "tensor is empty");
 }
 
-TEST_CASE_FIXTURE(in_graph, "what a run of one tensor gives can be bound as what a callable gives") {
-    tn::session s;
+TEST_CASE_FIXTURE(in_session, "what a run of one tensor gives can be bound as what a callable gives") {
     auto [value] = s.run(tn::constant(3.0f) * 2.0f);
     CHECK(value.item() == 6);
     value() = 7;

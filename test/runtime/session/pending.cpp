@@ -3,8 +3,7 @@
 #include "runtime/gates.hpp"
 #include "runtime/support.hpp"
 
-using probe::gated;
-using probe::gates;
+using namespace probe;
 
 namespace {
 using scalar = tn::shape<>;

@@ -194,10 +194,9 @@ TEST_CASE("options that are the task's are refused in a session of it, by name")
                 tn::task(tn::task_options{.intra_op_threads = -1}));
 }
 
-TEST_CASE("SEMANTICS 12, 25: a task has several devices, and each its variables") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 12, 25: a task has several devices, and each its variables") {
     tn::task shared(tn::task_options{.cpu_devices = 2, .gpus = tn::simulated_gpu(1, 1 << 20)});
     REQUIRE(shared.list_logical_devices().size() == 3);
-    const own_graph g;
     const auto near = tn::on("/cpu:1", [] { return ones_called<4>("near"); });
     const auto far = tn::on("/gpu:0", [] { return ones_called<4>("far"); });
     initialized_session a(shared, g), b(shared, g);

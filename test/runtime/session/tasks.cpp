@@ -31,9 +31,8 @@ std::string device_of(tn::session& s, const tn::any_tensor& t) {
 
 } // namespace
 
-TEST_CASE("TOUR 9: values cross between tasks, each once") {
+TEST_CASE_FIXTURE(in_graph, "TOUR 9: values cross between tasks, each once") {
     const two_tasks tasks;
-    const own_graph g;
     tn::tensor<float, scalar> a, b, c, d;
     {
         const tn::device_scope there("/job:ps");
@@ -57,9 +56,8 @@ TEST_CASE("TOUR 9: values cross between tasks, each once") {
     CHECK(crossings == 3); // a to the worker, c and d back
 }
 
-TEST_CASE("SEMANTICS 3: what asks for no task is on the session's, resources on the first by name") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 3: what asks for no task is on the session's, resources on the first by name") {
     const two_tasks tasks;
-    const own_graph g;
     auto v = tn::variable("v", 1.0f);
     auto w = v * 2.0f;
     auto u = v.assign_add(w);
@@ -91,9 +89,8 @@ TEST_CASE("SEMANTICS 3: what asks for no task is on the session's, resources on 
     CHECK(sess.run(v)() == 9.0f);
 }
 
-TEST_CASE("SEMANTICS 6: a task that is not there is an error that lists the devices") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 6: a task that is not there is an error that lists the devices") {
     const two_tasks tasks;
-    const own_graph g;
     const auto x = tn::on("/job:worker/task:7", [&] { return tn::constant(1.0f) + 1.0f; });
     tn::session sess(tasks.from_ps(), g, {.allow_soft_placement = true});
     const auto text = message_of<tn::invalid_argument_error>([&] { (void)sess.run(x); });
@@ -112,9 +109,8 @@ TEST_CASE("two tasks of one name are refused, and so is a job that is no word") 
     CHECK_THROWS_AS(tn::task({.index = -1}), tn::invalid_argument_error);
 }
 
-TEST_CASE("a queue on another task: steps wait for it there, and say so") {
+TEST_CASE_FIXTURE(in_graph, "a queue on another task: steps wait for it there, and say so") {
     const two_tasks tasks;
-    const own_graph g;
     tn::fifo_queue<float> q(3, {.name = "numbers"});
     auto x = tn::placeholder<float, scalar>("x");
     auto put = q.enqueue(x * 2.0f);
@@ -137,9 +133,8 @@ TEST_CASE("a queue on another task: steps wait for it there, and say so") {
     CHECK(std::get<0>(step())() == 11.0f);
 }
 
-TEST_CASE("an error on one task fails the step and stops the others") {
+TEST_CASE_FIXTURE(in_graph, "an error on one task fails the step and stops the others") {
     const two_tasks tasks;
-    const own_graph g;
     auto x = tn::placeholder<float, scalar>("x");
     const auto bad = tn::on("/job:worker/cpu:0", [&] { return probe::watched(x, "bad", probe::deed::fail); });
     const auto waits = tn::on("/job:ps", [&] { return probe::gated("never", x + 0.0f); });
@@ -151,9 +146,8 @@ TEST_CASE("an error on one task fails the step and stops the others") {
     CHECK(sess.run(tn::feed(x, 1.0f), x + 1.0f)() == 2.0f);
 }
 
-TEST_CASE("sizes that are known late on one task are known on the other") {
+TEST_CASE_FIXTURE(in_graph, "sizes that are known late on one task are known on the other") {
     const two_tasks tasks;
-    const own_graph g;
     auto n = tn::placeholder<float, scalar>("n");
     const auto xs = tn::on("/job:worker/cpu:0", [&] { return probe::repeated<tn::shape<tn::dyn>>("sizes", n); });
     tn::tensor<float, scalar> total, count;
@@ -171,9 +165,8 @@ TEST_CASE("sizes that are known late on one task are known on the other") {
     }
 }
 
-TEST_CASE("steps of several threads on two tasks: no update is lost, and all end with the session") {
+TEST_CASE_FIXTURE(in_graph, "steps of several threads on two tasks: no update is lost, and all end with the session") {
     const two_tasks tasks;
-    const own_graph g;
     auto v = tn::variable("v", 0.0f); // on ps
     auto x = tn::placeholder<float, scalar>("x");
     const auto there = tn::on("/job:worker/cpu:0", [&] { return x * 1.0f; });

@@ -8,9 +8,7 @@
 #include "trace_picture.hpp"
 
 using namespace probe;
-using trace_test::check_arrows;
-using trace_test::named;
-using trace_test::picture;
+using namespace trace_test;
 
 namespace {
 
@@ -87,8 +85,7 @@ TEST_CASE("a trace as text: a line for each run, in the order in which they bega
                          "       5.50        1.00  GPU:0           second (exp)\n");
 }
 
-TEST_CASE("a trace is saved as a file; where it cannot be, unavailable_error names the file") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a trace is saved as a file; where it cannot be, unavailable_error names the file") {
     tn::trace t;
     t.add("node \"quoted\"", "op", "CPU:0", 1000, 3000);
     t.save(folder / "trace.json");

@@ -17,8 +17,7 @@ using names = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("variables come back from a file with the values they had") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "variables come back from a file with the values they had") {
     const std::string path = folder / "weights.safetensors";
     {
         model m(tn::uniform(-1, 1, 3));
@@ -39,8 +38,7 @@ TEST_CASE("variables come back from a file with the values they had") {
     CHECK(folder.file_count() == 1);
 }
 
-TEST_CASE("a rehearsal fails where saving would, and leaves everything as it was") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a rehearsal fails where saving would, and leaves everything as it was") {
     const std::string path = folder / "weights.safetensors";
     model m(tn::ones());
     const auto rehearse = [&](const std::string& at) { tn::save_variables(m.sess, at, {.rehearsal = true}); };
@@ -58,8 +56,7 @@ TEST_CASE("a rehearsal fails where saving would, and leaves everything as it was
     CHECK(tn::read_safetensors(path).load<float>("w")(0, 0) == 1);
 }
 
-TEST_CASE("training goes on as if it had not stopped") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "training goes on as if it had not stopped") {
     const std::string path = folder / "state.safetensors";
     const auto train_of = [](model& m) {
         return tn::adam(0.1).minimize(tn::sum(tn::square(m.w - 1.0f)) + tn::cast<float>(tn::sum(tn::square(m.b))));
@@ -88,10 +85,9 @@ TEST_CASE("training goes on as if it had not stopped") {
     CHECK(second.sess.run(second.b) == straight.sess.run(straight.b));
 }
 
-TEST_CASE("SEMANTICS 20: a variable that is in no collection is neither saved nor loaded") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a variable that is in no collection is neither saved nor loaded") {
     const temporary_folder folder;
     const std::string path = folder / "w";
-    const own_graph g;
     auto data = tn::variable<float, tn::shape<100>>("data", tn::ones(), {.collected = false});
     auto w = tn::variable<float, tn::shape<1>>("w", tn::ones());
     tn::session s;
@@ -134,16 +130,14 @@ TEST_CASE("a load that does not fit changes nothing and says what does not fit; 
     CHECK_THROWS_AS(tn::load_variables(m.sess, path, {.variables = {tn::constant(1.0f)}}), tn::invalid_argument_error);
 }
 
-TEST_CASE("what has no value cannot be saved, and says its name") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what has no value cannot be saved, and says its name") {
     model m(tn::ones());
     m.sess.run(m.w.initializer());
     CHECK_ERROR(tn::failed_precondition_error, "layer/b", tn::save_variables(m.sess, folder / "x"));
     CHECK(folder.file_count() == 0);
 }
 
-TEST_CASE("a graph does not grow when it is saved and loaded again and again") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a graph does not grow when it is saved and loaded again and again") {
     const std::string path = folder / "w";
     model m(tn::ones());
     m.sess.run(tn::initialize_variables());

@@ -31,9 +31,8 @@ private:
 
 } // namespace
 
-TEST_CASE("SEMANTICS 46: a checkpoint of one task is a shard and a manifest, and comes back") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 46: a checkpoint of one task is a shard and a manifest, and comes back") {
     const temporary_folder folder;
-    const own_graph g;
     const auto w = tn::variable<float, tn::shape<2, 3>>("w", tn::uniform(-1, 1, 3));
     const auto b = tn::variable<double, tn::shape<2>>("layer/b", tn::ones());
     tn::session sess;
@@ -101,8 +100,7 @@ TEST_CASE("SEMANTICS 46: each task writes what it holds; it is restored into mor
     }
 }
 
-TEST_CASE("SEMANTICS 46: the last k stay, and nothing else is left of the others") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 46: the last k stay, and nothing else is left of the others") {
     model m(2);
     m.sess->run(m.initialize);
     tn::saver saver(folder / "m", {.keep = 2});
@@ -134,9 +132,8 @@ TEST_CASE("SEMANTICS 46: the last k stay, and nothing else is left of the others
     CHECK(folder.file_count() == 2 * 3 + 2);
 }
 
-TEST_CASE("SEMANTICS 46: a save that fails leaves what was there, and nothing of its own") {
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 46: a save that fails leaves what was there, and nothing of its own") {
     const temporary_folder folder;
-    const own_graph g;
     const auto large = tn::variable<float, tn::shape<100, 100>>("large", tn::ones());
     initialized_session sess;
     tn::saver saver(folder / "m");
@@ -304,9 +301,7 @@ TEST_CASE("SEMANTICS 46: what does not fit is named, on both sides; a partial re
     CHECK(s.run(d)(0) == 0);
 }
 
-TEST_CASE("SEMANTICS 46: what is saved while others train is of one moment") {
-    const temporary_folder folder;
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph_and_folder, "SEMANTICS 46: what is saved while others train is of one moment") {
     const auto a = tn::variable<float, tn::shape<1000>>("a", tn::zeros());
     const auto b = tn::variable<float, tn::shape<1000>>("b", tn::zeros());
     const auto both = tn::group(a.assign_add(1.0f), b.assign_sub(1.0f));
@@ -340,8 +335,7 @@ TEST_CASE("SEMANTICS 46: what is saved while others train is of one moment") {
     }
 }
 
-TEST_CASE("variables of a task's GPUs are in its shard, and go back there; copies of replicas too") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "variables of a task's GPUs are in its shard, and go back there; copies of replicas too") {
     const auto make = [&](auto&& body) {
         const own_graph g;
         tn::session s(tn::session_options{.gpus = tn::simulated_gpu(2, std::size_t{16} << 20)});
@@ -373,10 +367,8 @@ TEST_CASE("a saver without a name, or with options that make no sense, is refuse
     CHECK_THROWS_AS(tn::saver("m", {.lease = 0}), tn::invalid_argument_error);
 }
 
-TEST_CASE("a task that may use no files refuses to save, and says what would let it") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_graph_and_folder, "a task that may use no files refuses to save, and says what would let it") {
     std::filesystem::create_directories(folder / "allowed");
-    const own_graph g;
     const auto a = tn::variable("a", 1.0f);
     const auto try_it = [&](const tn::file_access& files, const std::string& prefix) {
         const tn::task t(tn::task_options{.files = files});

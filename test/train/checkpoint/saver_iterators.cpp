@@ -139,8 +139,7 @@ TEST_CASE("SEMANTICS 46: a restore goes back in the same session, and iterators 
     CHECK(other.run(x) == first);
 }
 
-TEST_CASE("a checkpoint whose places do not fit is refused before a variable has changed") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "a checkpoint whose places do not fit is refused before a variable has changed") {
     const auto make = [](const auto& set) { return tn::make_one_shot_iterator(set, {.name = "train"}).get_next(); };
     std::string place;
     {
@@ -228,9 +227,7 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
                      "session: the checkpoint is of another shard's data; from their beginning: train") == 1);
 }
 
-TEST_CASE("files of places go with their checkpoints") {
-    const temporary_folder folder;
-    const own_graph g;
+TEST_CASE_FIXTURE(in_graph_and_folder, "files of places go with their checkpoints") {
     const auto v = tn::variable("v", std::int64_t{1});
     const auto x = tn::make_one_shot_iterator(tn::data::range(10)).get_next();
     initialized_session s;

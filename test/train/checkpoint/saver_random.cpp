@@ -158,8 +158,7 @@ TEST_CASE_FIXTURE(in_graph, "random numbers go on from what was set, of the ops 
 }
 
 // What queues held is not in a checkpoint, so no order is repeated, and none of the epochs is left out.
-TEST_CASE("SEMANTICS 37, 46: a producer goes on with further orders, and has all its epochs") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 37, 46: a producer goes on with further orders, and has all its epochs") {
     const auto epochs = [&](bool saves, bool restores) {
         const own_graph g;
         const auto order =

@@ -45,8 +45,7 @@ TEST_CASE("SEMANTICS 37: batch stacks what comes one by one; what makes no full 
     CHECK(drained(b, g) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}});
 }
 
-TEST_CASE("SEMANTICS 37: with allow_smaller_final_batch the last batch has what is left") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 37: with allow_smaller_final_batch the last batch has what is left") {
     const auto b = tn::input::batch<some>(counted(7), 3, {.allow_smaller_final_batch = true});
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<some>>>);
     CHECK(drained(b, g) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}, {6}});
@@ -59,8 +58,7 @@ TEST_CASE("batches of a size that is known where the graph is made alone are dyn
     CHECK(drained(b, g) == std::vector<numbers>{{0, 1}, {2, 3}});
 }
 
-TEST_CASE("a tuple stays together, with several threads") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a tuple stays together, with several threads") {
     const auto i = counted(100);
     const auto [x, y] = tn::input::batch<10>(std::tuple{i, i * std::int64_t{2}}, {.threads = 4, .capacity = 7});
     running_session sess(g);
@@ -79,8 +77,7 @@ TEST_CASE("a tuple stays together, with several threads") {
     sess.coord.join();
 }
 
-TEST_CASE("elements along dimension 0 are enqueued as many") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "elements along dimension 0 are enqueued as many") {
     const auto pairs = tn::range_input_producer(10, {.num_epochs = 1, .shuffle = false}).dequeue_many<2>();
     const auto b = tn::input::batch<5, tn::enqueue_as::many>(pairs);
     CHECK(drained(b, g) == std::vector<numbers>{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}});
@@ -139,8 +136,7 @@ TEST_CASE("SEMANTICS 33, 37: shuffle_batch mixes; the same seeds and one thread 
     CHECK(run(8) != all);
 }
 
-TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources once") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 37: shuffle_batch_join gives each element of its sources once") {
     using record = std::tuple<tn::tensor<std::int64_t, tn::shape<>>, tn::tensor<std::int64_t, tn::shape<>>>;
     std::vector<record> sources;
     for (int s = 0; s < 3; ++s) {
@@ -167,8 +163,7 @@ TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources on
     CHECK(came.size() == 60);
 }
 
-TEST_CASE("what makes no batches is refused where the graph is made") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what makes no batches is refused where the graph is made") {
     const auto i = counted(3);
     const tn::any_tensor x(i), text(tn::constant("a"));
     CHECK_ERROR(tn::invalid_argument_error, "batch<3>: the types say that each batch has 3 elements",

@@ -60,8 +60,7 @@ TEST_CASE("SEMANTICS 21, 37: with the graph's seed the order is the same in each
     CHECK(drained(next, g) == once);
 }
 
-TEST_CASE("without num_epochs there is no end") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "without num_epochs there is no end") {
     const auto next = tn::range_input_producer(2, {.shuffle = false, .capacity = 3}).dequeue_many<2>();
     running_session sess(g);
     for (int i = 0; i < 50; ++i) {
@@ -73,8 +72,7 @@ TEST_CASE("without num_epochs there is no end") {
     sess.coord.join();
 }
 
-TEST_CASE("SEMANTICS 37: input_producer gives the elements of a tensor along dimension 0") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 37: input_producer gives the elements of a tensor along dimension 0") {
     const auto q = tn::input_producer(tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}),
                                       {.num_epochs = 1, .shuffle = false, .name = "rows"});
     CHECK(q.name() == "rows");
@@ -90,8 +88,7 @@ TEST_CASE("SEMANTICS 37: input_producer gives the elements of a tensor along dim
     sess.coord.join();
 }
 
-TEST_CASE("a producer of as many elements as its tensor has in the step") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a producer of as many elements as its tensor has in the step") {
     const tn::fifo_queue<std::int64_t> from(9);
     const auto fill = from.enqueue_many(tn::constant({std::int64_t{4}, std::int64_t{5}, std::int64_t{6}}));
     const auto close = from.close();
@@ -129,8 +126,7 @@ TEST_CASE("SEMANTICS 37: slice_input_producer gives slices of several tensors th
     sess.coord.join();
 }
 
-TEST_CASE("SEMANTICS 20: a training set in a variable that is neither trained nor saved") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 20: a training set in a variable that is neither trained nor saved") {
     const auto data = tn::variable<float, tn::shape<4>>("data", tn::zeros(), {.trainable = false, .collected = false});
     const auto w = tn::variable("w", 1.0f);
     const auto x = tn::slice_input_producer(data, {.num_epochs = 1, .shuffle = false});
@@ -163,8 +159,7 @@ TEST_CASE("SEMANTICS 20: a training set in a variable that is neither trained no
     for (int i = 0; i < 4; ++i) CHECK(kept(i) == values(i));
 }
 
-TEST_CASE("SEMANTICS 37: who waits for a producer that was never started is told so") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 37: who waits for a producer that was never started is told so") {
     const auto next = tn::string_input_producer({"a"}, {.name = "names"}).dequeue();
     tn::session sess(g);
     const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.2, next); });
@@ -184,8 +179,7 @@ TEST_CASE("a graph with producers is written and read, and goes on in a session 
     CHECK(drained(q.dequeue(), g) == std::vector<std::string>{"a", "b", "a", "b"});
 }
 
-TEST_CASE("what cannot be produced is refused where the graph is made, or where the step is") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "what cannot be produced is refused where the graph is made, or where the step is") {
     CHECK_ERROR(tn::invalid_argument_error, "has no elements", tn::string_input_producer(std::vector<std::string>{}));
     CHECK_ERROR(tn::invalid_argument_error, "range_input_producer: there are no numbers below 0",
                 tn::range_input_producer(0));

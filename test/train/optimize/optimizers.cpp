@@ -166,8 +166,7 @@ TEST_CASE("a learning rate can be a tensor: fed, or a schedule of the global ste
         CHECK(got[static_cast<std::int64_t>(i)] == doctest::Approx(w[i] - 0.025 * g[i]).epsilon(1e-12));
 }
 
-TEST_CASE("an update is one node, and writes into its variables") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "an update is one node, and writes into its variables") {
     constexpr int many = 1 << 16;
     auto w = tn::variable<float, tn::shape<many>>("w", tn::uniform(-1, 1));
     auto x = tn::placeholder<float, tn::shape<many>>("x");
@@ -182,8 +181,7 @@ TEST_CASE("an update is one node, and writes into its variables") {
     CHECK(report.arena_bytes < many * sizeof(float) / 2);
 }
 
-TEST_CASE("minimize changes the trainable variables that the loss depends on, and no others") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "minimize changes the trainable variables that the loss depends on, and no others") {
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<float, tn::shape<2>>("b", tn::ones(), {.trainable = false});
     auto c = tn::variable<float, tn::shape<2>>("c", tn::ones());
@@ -203,8 +201,7 @@ TEST_CASE("minimize changes the trainable variables that the loss depends on, an
     CHECK(s.run(b)[0] < 1);
 }
 
-TEST_CASE("a step reads what variables held before it") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "a step reads what variables held before it") {
     auto a = tn::variable<double, tn::shape<>>("a", tn::constant_value(3));
     auto b = tn::variable<double, tn::shape<>>("b", tn::constant_value(5));
     auto loss = a * b;
@@ -216,8 +213,7 @@ TEST_CASE("a step reads what variables held before it") {
     CHECK(s.run(b).item() == doctest::Approx(5 - 0.1 * 3));
 }
 
-TEST_CASE("mistakes are named") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "mistakes are named") {
     auto w = tn::variable<float, tn::shape<2>>("w", tn::ones());
     auto unused = tn::variable<float, tn::shape<2>>("unused", tn::ones());
     auto x = tn::placeholder<float, tn::shape<3>>("x");
@@ -276,8 +272,7 @@ TEST_CASE("SEMANTICS 39: gradients are clipped by value, by norm, and by the nor
     check_close(clipped([](list p) { return tn::clip_by_global_norm(p, 13.5); }), {3, 4, -12});
 }
 
-TEST_CASE("the global norm is that of all gradients") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "the global norm is that of all gradients") {
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<double, tn::shape<1>>("b", tn::ones());
     auto norm = tn::global_norm({{tn::constant({3.0f, 4.0f}), a}, {tn::constant({-12.0}), b}});
@@ -310,8 +305,7 @@ TEST_CASE("the norm of any number of gradients, and clipping by it") {
     }
 }
 
-TEST_CASE("SEMANTICS 39: schedules follow the global step") {
-    own_graph g;
+TEST_CASE_FIXTURE(in_graph, "SEMANTICS 39: schedules follow the global step") {
     auto step = tn::global_step();
     auto plain = tn::exponential_decay(0.5, {.steps = 10, .factor = 0.1});
     auto stairs = tn::exponential_decay(0.5, {.steps = 10, .factor = 0.1, .staircase = true});

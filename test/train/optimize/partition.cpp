@@ -359,8 +359,7 @@ TEST_CASE("restoring parts: other sizes are named by the whole; damage of one sl
     CHECK(m.sess->run(sum(square(*m.table)))() == 0);
 }
 
-TEST_CASE("files of all variables have the whole too") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "files of all variables have the whole too") {
     const std::string path = folder / "all.safetensors";
     tn::any_array expected;
     {
@@ -377,8 +376,7 @@ TEST_CASE("files of all variables have the whole too") {
     }
 }
 
-TEST_CASE("checkpoints of some variables: the variable in parts, or one of its parts") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "checkpoints of some variables: the variable in parts, or one of its parts") {
     saved_model m(3);
     m.sess->run(m.initialize);
     tn::saver of_table(folder / "table", {.variables = {*m.table}});

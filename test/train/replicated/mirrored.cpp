@@ -272,8 +272,7 @@ TEST_CASE("SEMANTICS 44: copies of random variables begin equal; the first stand
     CHECK(s.run_untyped({}, {mirrored.copies(w)[1]})[0] == before[0]);
 }
 
-TEST_CASE("SEMANTICS 44: a checkpoint has one copy of each variable, and is loaded into all") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 44: a checkpoint has one copy of each variable, and is loaded into all") {
     const std::string path = folder / "model.safetensors";
     trained whole;
     {

@@ -314,9 +314,8 @@ TEST_CASE(
     CHECK_THROWS_WITH_AS(threads.join(), "no luck", tn::internal_error);
 }
 
-TEST_CASE("what makes no replicas is said by name") {
+TEST_CASE_FIXTURE(in_graph, "what makes no replicas is said by name") {
     using tn::invalid_argument_error;
-    const own_graph g;
     const auto nothing = [](int) {};
     CHECK_ERROR(invalid_argument_error, "no devices", tn::replicate({}, nothing));
     CHECK_ERROR(invalid_argument_error, "device 1 is empty", tn::replicate({"/cpu:0", tn::device_name()}, nothing));

@@ -321,8 +321,7 @@ TEST_CASE("S41: two losses are minimized apart, each with a step of its own") {
     });
 }
 
-TEST_CASE("S41, 46: synchronous replicas go on from the checkpoint of an asynchronous program") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "S41, 46: synchronous replicas go on from the checkpoint of an asynchronous program") {
     constexpr int steps = 3;
     std::vector<std::string> told;
     // w after `steps` more steps.

@@ -83,8 +83,7 @@ TEST_CASE("hooks are called in their order, with what they fetch; a run returns 
     CHECK(told == lines{"begin", "opened rebuilt", "before", "after 1 1.000000", "before", "after 2 0.250000", "end"});
 }
 
-TEST_CASE("what training has left on a task is gone on with, and not what was saved before") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "what training has left on a task is gone on with, and not what was saved before") {
     const tn::task shared;
     lines told;
     const auto tell = into(told);
@@ -282,8 +281,7 @@ TEST_CASE("SEMANTICS 46: a list of checkpoints that is damaged ends no training:
     CHECK_ERROR(tn::data_loss_error, "is whole:", tn::monitored_session{options()});
 }
 
-TEST_CASE("SEMANTICS 46: checkpoints by steps and by seconds") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 46: checkpoints by steps and by seconds") {
     model m;
     double now = 0;
     lines told;
@@ -322,8 +320,7 @@ TEST_CASE("hooks log values and rates") {
     CHECK_THROWS_AS(tn::step_rate({.seconds = -1}), tn::invalid_argument_error);
 }
 
-TEST_CASE("SEMANTICS 46: a loss that is not a number ends training, and is not saved") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 46: a loss that is not a number ends training, and is not saved") {
     for (const bool stop : {false, true}) {
         const own_graph g;
         const auto x = tn::placeholder<float, tn::shape<>>("x");

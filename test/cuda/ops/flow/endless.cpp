@@ -33,8 +33,7 @@ TEST_CASE("a while_loop on a GPU ends at its step's deadline, recorded or not, a
     CHECK(s.run(c.n, tn::feed(c.most, 20)).item() == 20);
 }
 
-TEST_CASE("a while_loop on a GPU ends where its step is stopped") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "a while_loop on a GPU ends where its step is stopped") {
     const environment tapes("TENON_CUDA_TAPES", machine::is_emulated() ? "interpreted" : "compiled");
     const counting c;
     tn::session s(c.g);
@@ -48,8 +47,7 @@ TEST_CASE("a while_loop on a GPU ends where its step is stopped") {
     }
 }
 
-TEST_CASE("a while_loop on a GPU ends where its session is closed, or has ended, whoever runs it") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "a while_loop on a GPU ends where its session is closed, or has ended, whoever runs it") {
     const environment tapes("TENON_CUDA_TAPES", machine::is_emulated() ? "interpreted" : "compiled");
     const counting c;
     for (const bool closed : {true, false}) {
@@ -69,8 +67,7 @@ TEST_CASE("a while_loop on a GPU ends where its session is closed, or has ended,
     runs.join();
 }
 
-TEST_CASE("a loop in a loop, and its gradient, end too") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "a loop in a loop, and its gradient, end too") {
     const environment tapes("TENON_CUDA_TAPES", machine::is_emulated() ? "interpreted" : "compiled");
     const own_graph g;
     const auto there = tn::on("/gpu:0");

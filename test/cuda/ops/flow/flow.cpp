@@ -53,8 +53,7 @@ tensors drawn(std::mt19937& random, tensors from, std::size_t gives, const tenso
 
 } // namespace
 
-TEST_CASE("scan on a GPU: carries, stacks, backwards, through no slices, and through one") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "scan on a GPU: carries, stacks, backwards, through no slices, and through one") {
     std::mt19937 random = seeded();
     for (const std::int64_t steps : {0, 1, 2, 9})
         for (const bool reversed : {false, true}) {
@@ -72,8 +71,7 @@ TEST_CASE("scan on a GPU: carries, stacks, backwards, through no slices, and thr
         }
 }
 
-TEST_CASE("cond and while_loop on a GPU: either part, any number of runs") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "cond and while_loop on a GPU: either part, any number of runs") {
     std::mt19937 random = seeded();
     for (const int runs : {0, 1, 2, 7, 40}) {
         INFO(runs, " runs");
@@ -145,8 +143,7 @@ TEST_CASE("random bodies, and bodies in them, give on a GPU what they give on th
     }
 }
 
-TEST_CASE("gradients through scan and cond on a GPU are those on the CPU, and nothing crosses") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "gradients through scan and cond on a GPU are those on the CPU, and nothing crosses") {
     const auto losses = [](const char* device) {
         const own_graph g;
         const auto there = tn::on(device);
@@ -214,8 +211,7 @@ TEST_CASE("a while_loop on a GPU is replayed, however often it runs in each step
     }
 }
 
-TEST_CASE("gradients of bodies in bodies run on a GPU, and nothing crosses between them") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "gradients of bodies in bodies run on a GPU, and nothing crosses between them") {
     const own_graph g;
     const auto there = tn::on("/gpu:0");
     const auto x = tn::placeholder<double, tn::shape<4>>("x");
@@ -246,8 +242,7 @@ TEST_CASE("gradients of bodies in bodies run on a GPU, and nothing crosses betwe
     }
 }
 
-TEST_CASE("what a body on a GPU refuses is told as on the CPU") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "what a body on a GPU refuses is told as on the CPU") {
     for (const char* const device : {"/cpu:0", "/gpu:0"}) {
         INFO(device);
         const own_graph g;
@@ -292,8 +287,7 @@ struct half_of_host_op {
 };
 } // namespace
 
-TEST_CASE("a body with an op that GPUs cannot do runs on the CPU, or says which that is") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "a body with an op that GPUs cannot do runs on the CPU, or says which that is") {
     const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<3, 2, 2>>("x");
     const auto body = [](const auto& c, const auto& slice) {

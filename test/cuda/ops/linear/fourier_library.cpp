@@ -24,8 +24,7 @@ std::vector<any_array> transformed() {
 }
 } // namespace
 
-TEST_CASE("cuFFT makes transforms in memory of the plan, and its plans end with ours") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "cuFFT makes transforms in memory of the plan, and its plans end with ours") {
     const std::size_t before = cufft::plans();
     const any_array y = std::move(transformed()[0]);
     CHECK(cufft::transforms() == 1);

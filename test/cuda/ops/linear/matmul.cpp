@@ -46,8 +46,7 @@ TEST_CASE_TEMPLATE("matmul on a GPU of nothing is nothing, and a sum of nothing 
     for (const product& p : empty_products()) CHECK(check_through_graph<T>(p, random) == "");
 }
 
-TEST_CASE("an empty variable, which lies nowhere on a GPU, has a product") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "an empty variable, which lies nowhere on a GPU, has a product") {
     const own_graph g;
     const auto on_gpu = tn::on("/gpu:0");
     const any_tensor v = tn::untyped::variable("v", {element_type::float32, extents(3, 0)}, tn::zeros());

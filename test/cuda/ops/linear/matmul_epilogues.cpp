@@ -164,8 +164,7 @@ TEST_CASE_TEMPLATE("a layer of 16 bits is a launch on a GPU, and two backward, i
         }
 }
 
-TEST_CASE("what cuBLASLt has no algorithm for follows the product, with the same numbers") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "what cuBLASLt has no algorithm for follows the product, with the same numbers") {
     const std::uint64_t seed = fresh_seed();
     CAPTURE(seed);
     std::mt19937_64 random(seed);
@@ -189,8 +188,7 @@ TEST_CASE("what cuBLASLt has no algorithm for follows the product, with the same
         }
 }
 
-TEST_CASE("gelu of a product, and its slope, keep a NaN") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "gelu of a product, and its slope, keep a NaN") {
     std::mt19937_64 random(7);
     layer<tn::bfloat16> l(activation::gelu, false);
     draw(l, 8, 16, 8, false, random);

@@ -92,8 +92,7 @@ TEST_CASE_TEMPLATE("cuBLASLt makes products of 8 bits where the card has them an
     }
 }
 
-TEST_CASE("products of 8 bits are made without cuBLASLt, and without its algorithms") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "products of 8 bits are made without cuBLASLt, and without its algorithms") {
     std::mt19937_64 random(5);
     cublaslt::has_algorithms(false);
     check<tn::bfloat16>({32, 16, 48}, random);
@@ -104,8 +103,7 @@ TEST_CASE("products of 8 bits are made without cuBLASLt, and without its algorit
     CHECK(cublaslt::count().products == 0);
 }
 
-TEST_CASE("products of 8 bits in a batch, into the middle of another tensor, and of nothing") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "products of 8 bits in a batch, into the middle of another tensor, and of nothing") {
     std::mt19937_64 random(6);
     using T = tn::bfloat16;
     for (const std::int64_t batch : {2, 0}) {

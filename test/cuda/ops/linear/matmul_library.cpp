@@ -182,8 +182,7 @@ TEST_CASE("an operand that is not aligned as was promised is no operand for cuBL
     CHECK(cudaFree(memory) == cudaSuccess);
 }
 
-TEST_CASE("what cuBLASLt refuses is an error that names the product, its sizes and its type") {
-    const machine m;
+TEST_CASE_FIXTURE(machine, "what cuBLASLt refuses is an error that names the product, its sizes and its type") {
     std::mt19937_64 random(7);
     const product p{extents(64, 784), extents(784, 30), false, false, true, true};
     const auto run = [&] { (void)check_through_graph<tn::half>(p, random); };

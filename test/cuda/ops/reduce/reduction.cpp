@@ -7,16 +7,7 @@
 #include "../random/drawn_numbers.hpp"
 
 using namespace tenon;
-using test::array_of;
-using test::difference;
-using test::drawn_numbers;
-using test::floating_types;
-using test::infinity;
-using test::not_a_number;
-using test::number_types;
-using test::run_on_gpu;
-using test::same_bits;
-using test::spacing;
+using namespace test;
 
 namespace {
 

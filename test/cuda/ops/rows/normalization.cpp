@@ -7,11 +7,7 @@
 #include "../random/drawn_numbers.hpp"
 
 using namespace tenon;
-using test::array_of;
-using test::difference;
-using test::drawn_numbers;
-using test::run_on_gpu;
-using test::same_bits;
+using namespace test;
 
 TEST_CASE("GPU: layer_norm and its gradients, through the graph; the same in every run") {
     drawn_numbers draw;

@@ -7,13 +7,12 @@
 
 using namespace net_test;
 
-TEST_CASE("capacity: a session with 10,000 variables on two ps initialises, reads and saves them") {
+TEST_CASE_FIXTURE(in_graph, "capacity: a session with 10,000 variables on two ps initialises, reads and saves them") {
     constexpr int count = memory_counts ? 10000 : 1000; // a sanitizer takes its time
     const temporary_folder folder;
     tn::server_options o;
     o.files = folder.path().string();
     servers all(2, 1, o);
-    const own_graph g;
     std::vector<tn::any_tensor> variables;
     {
         const auto dealt = tn::on(tn::replica_device_setter(2));
@@ -30,9 +29,8 @@ TEST_CASE("capacity: a session with 10,000 variables on two ps initialises, read
     REQUIRE(saved.manifest.shards.size() == 2);
 }
 
-TEST_CASE("capacity: a hundred tasks in one process start, finish a step together, and stop") {
+TEST_CASE_FIXTURE(in_graph, "capacity: a hundred tasks in one process start, finish a step together, and stop") {
     const servers all(50, 50, tn::server_options());
-    const own_graph g;
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> parts;
     for (const char* job : {"ps", "worker"})
         for (int i = 0; i < 50; ++i) {
@@ -46,12 +44,11 @@ TEST_CASE("capacity: a hundred tasks in one process start, finish a step togethe
     CHECK(sess.run(sum)() == 2 * 49 * 50 / 2);
 }
 
-TEST_CASE("capacity: memory is after many steps what it was after few") {
+TEST_CASE_FIXTURE(in_graph, "capacity: memory is after many steps what it was after few") {
     // TENON_CAPACITY_STEPS=1000000 shows it of a million.
     const char* const asked = std::getenv("TENON_CAPACITY_STEPS");
     const int few = 2000, many = asked ? std::atoi(asked) : 20000;
     servers all(1, 1);
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<16>>("x");
     const auto v = [] {
         const tn::device_scope ps("/job:ps");

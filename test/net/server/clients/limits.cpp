@@ -314,10 +314,9 @@ TEST_CASE("SEMANTICS 27: a client that extends a session's graph from where it i
     CHECK_ERROR(tn::aborted_error, "has no such session", other.ask(more));
 }
 
-TEST_CASE("what a user gets wrong on a server is said as in a process: devices, shapes, targets") {
+TEST_CASE_FIXTURE(in_graph, "what a user gets wrong on a server is said as in a process: devices, shapes, targets") {
     const clients_that are_quick;
     servers all(1, 1);
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn, 3>>("x");
     const auto twice = tn::identity(x + x);
     tn::session sess(all.target("worker", 0), g);

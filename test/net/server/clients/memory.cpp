@@ -134,10 +134,9 @@ TEST_CASE(
     for (int i = 0; i < 3; ++i) CHECK(run(8) == small);
 }
 
-TEST_CASE("memory: texts are held against the limit, in queues and in variables") {
+TEST_CASE_FIXTURE(in_graph, "memory: texts are held against the limit, in queues and in variables") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const own_graph g;
     const tn::device_scope there{tn::device_name("/job:ps/task:0")};
     tn::fifo_queue<std::string> q(1000, {.shared_name = "texts"});
     const auto text = tn::placeholder<std::string>("text");
@@ -234,10 +233,9 @@ TEST_CASE("memory: constants are held against the limits of the tasks that they 
     }
 }
 
-TEST_CASE("memory: what is fed and does not fit is refused, and the session goes on") {
+TEST_CASE_FIXTURE(in_graph, "memory: what is fed and does not fit is refused, and the session goes on") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const auto text = tn::placeholder<std::string, tn::shape<tn::dyn>>("text");
     const auto sum = tn::on("/job:ps/task:0", [&] { return tn::sum(x); });

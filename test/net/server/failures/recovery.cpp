@@ -69,8 +69,7 @@ TEST_CASE("SEMANTICS 46, TOUR 25: a server is stopped and started again while a 
     CHECK(std::find(told.begin(), told.end(), "session: restored run/m-40.json") != told.end());
 }
 
-TEST_CASE("SEMANTICS 46: training goes on while a server is away, and waits for it") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "SEMANTICS 46: training goes on while a server is away, and waits for it") {
     net_test::servers all = with_files(1, 1, folder.path().string());
     model m(1);
     std::mutex guard;

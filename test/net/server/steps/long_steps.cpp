@@ -293,11 +293,10 @@ TEST_CASE("steps that compute are reached by a stop and by their deadline, on an
     }
 }
 
-TEST_CASE("a server that is stopped ends the steps that its reading threads run") {
+TEST_CASE_FIXTURE(in_graph, "a server that is stopped ends the steps that its reading threads run") {
     servers all(1, 2);
     barrier gate;
     while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<>>("x");
     const scalar y = calling(0, x);
     tn::session sess(all.target(), g);

@@ -26,9 +26,8 @@ const tn::op_definition& definition = tn::definition_of<paired_op>();
 
 } // namespace
 
-TEST_CASE("a server says an op's own words of the sizes of a step") {
+TEST_CASE_FIXTURE(in_graph, "a server says an op's own words of the sizes of a step") {
     tn::server server = tn::server::create_local_server();
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
     const tn::any_tensor y = tn::add<paired_op>({}, {x});
     tn::session sess(server.target(), g);
@@ -56,9 +55,8 @@ TEST_CASE_FIXTURE(in_graph, "a graph that arrives is refused in an op's own word
                 sess.run(x * 2.0f));
 }
 
-TEST_CASE("an error that a server's step ends with says the line of the client's program") {
+TEST_CASE_FIXTURE(in_graph, "an error that a server's step ends with says the line of the client's program") {
     tn::server server = tn::server::create_local_server();
-    const own_graph g;
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const auto i = tn::placeholder<int, tn::shape<2>>("i");
     const auto rows = tn::gather(x, i);

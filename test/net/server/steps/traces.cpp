@@ -8,8 +8,7 @@
 namespace net = tenon::net;
 using namespace std::chrono_literals;
 using net_test::simulated_cluster;
-using trace_test::check_arrows;
-using trace_test::picture;
+using namespace trace_test;
 
 namespace {
 
@@ -39,9 +38,8 @@ void check_order(const tn::trace& t) {
 
 } // namespace
 
-TEST_CASE("a trace of steps on servers has a process for each task, and arrows between them") {
+TEST_CASE_FIXTURE(in_graph, "a trace of steps on servers has a process for each task, and arrows between them") {
     net_test::servers all(1, 2);
-    const own_graph g;
     const tn::any_tensor c = model("/job:ps", "/job:worker/task:0", "/job:worker/task:1");
     initialized_session s(all.target("worker", 1), g);
     tn::trace t;

@@ -73,9 +73,8 @@ TEST_CASE("a table over parameter servers: the same training as in one piece in 
     }
 }
 
-TEST_CASE("rows alone cross between the tasks, and to each their own") {
+TEST_CASE_FIXTURE(in_graph, "rows alone cross between the tasks, and to each their own") {
     const small_cluster cluster(2);
-    const own_graph g;
     const auto dealt = tn::on(tn::replica_device_setter(cluster.described));
     const model m(2);
     initialized_session s(cluster.target(), g);
@@ -119,8 +118,7 @@ TEST_CASE("rows alone cross between the tasks, and to each their own") {
     CHECK(bytes_from(after, 1, tn::bytes_known::last_step) == 0);
 }
 
-TEST_CASE("tables of one checkpoint go into other numbers of parameter servers") {
-    const temporary_folder folder;
+TEST_CASE_FIXTURE(in_folder, "tables of one checkpoint go into other numbers of parameter servers") {
     tn::array<double, table_shape> expected;
     double next = 0;
     const auto in_cluster = [&](int ps, int parts, const std::function<void(tn::session&, const model&)>& f) {

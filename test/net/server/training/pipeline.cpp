@@ -65,9 +65,8 @@ TEST_CASE("S43: a pipeline over two tasks of a cluster has the whole batch's gra
     }
 }
 
-TEST_CASE("S43: what is refused in a pipeline's step on a cluster changes nothing") {
+TEST_CASE_FIXTURE(in_graph, "S43: what is refused in a pipeline's step on a cluster changes nothing") {
     net_test::servers all(1, 2);
-    const own_graph g;
     const auto x = tn::placeholder<double, tn::shape<batch, 7>>("x");
     const auto y = tn::placeholder<double, tn::shape<batch, 3>>("y");
     const auto pipe =
