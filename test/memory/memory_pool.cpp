@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,8 +14,8 @@
 #include <tenon/memory/memory_policy.hpp>
 #include <tenon/memory/memory_pool.hpp>
 
-#include "each_thread.hpp"
 #include "messages.hpp"
+#include "each_thread.hpp"
 
 namespace tn = tenon;
 
