@@ -49,6 +49,7 @@ namespace tenon::detail {
 /// The rows of files: in order or, where `named`, by the names in each file's first line. One name of n columns is that of the first.
 data_node::pointer csv_rows(std::vector<std::string> files, std::vector<table_field> fields, bool named,
                             const data::csv_read_options& o, const std::string& who = "csv");
+record_format csv_format(const data::csv_read_options& o);
 /// The fields of a record as texts.
 std::vector<std::string> csv_texts(std::string_view record, const record_place& where, const csv_options& how);
 

@@ -9,6 +9,17 @@
 
 namespace tenon::detail {
 
+TENON_INLINE record_format csv_format(const data::csv_read_options& o) {
+    return {.kind = record_kind::csv_lines,
+            .compressed = o.compressed,
+            .skip_header_lines = o.skip_header_lines,
+            .largest_record = o.largest_line,
+            .quotes = o.quotes,
+            .forgiving = o.forgiving,
+            .comment = o.comment,
+            .tabs_count = o.delimiter == '\t'};
+}
+
 class csv_row_reader final : public row_reader {
 public:
     csv_row_reader(const std::string& who, std::vector<csv_column> columns, csv_options how) :
@@ -26,15 +37,7 @@ class csv_node final : public table_node {
 public:
     csv_node(std::vector<std::string> files, std::vector<table_field> fields, bool named,
              const data::csv_read_options& o, const std::string& who) :
-        table_node("csv", std::move(files), types_of(fields),
-                   {.kind = record_kind::csv_lines,
-                    .compressed = o.compressed,
-                    .skip_header_lines = o.skip_header_lines,
-                    .largest_record = o.largest_line,
-                    .quotes = o.quotes,
-                    .forgiving = o.forgiving,
-                    .comment = o.comment,
-                    .tabs_count = o.delimiter == '\t'}),
+        table_node("csv", std::move(files), types_of(fields), csv_format(o)),
         who_(who),
         fields_(std::move(fields)),
         options_(o) {

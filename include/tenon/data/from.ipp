@@ -37,6 +37,10 @@ TENON_INLINE any_array image_of_file(const std::string& path, int channels, std:
     return require_image_library(who).decode(bytes, channels, largest_pixels, who);
 }
 
+inline data_set<std::string> records_of(const char* source, const data::name_list& files, const record_format& f) {
+    return data_set<std::string>(untyped::data_set(record_elements(source, files.all(), f)));
+}
+
 } // namespace tenon::detail
 
 namespace tenon::data {
@@ -74,33 +78,29 @@ TENON_INLINE data_set<std::string, std::int32_t> image_files(const std::string& 
 }
 
 TENON_INLINE data_set<std::string> text_lines(const name_list& files, const text_options& o) {
-    record_format f;
-    f.kind = record_kind::text_lines;
-    f.compressed = o.compressed;
-    f.skip_header_lines = o.skip_header_lines;
-    f.largest_record = o.largest_line;
-    return data_set<std::string>(untyped::data_set(tenon::detail::record_elements("text_lines", files.all(), f)));
+    return tenon::detail::records_of("text_lines", files,
+                                     {.kind = record_kind::text_lines,
+                                      .compressed = o.compressed,
+                                      .skip_header_lines = o.skip_header_lines,
+                                      .largest_record = o.largest_line});
 }
 
 TENON_INLINE data_set<std::string> fixed_length_records(const name_list& files, std::int64_t record_bytes,
                                                         const fixed_length_options& o) {
-    record_format f;
-    f.kind = record_kind::fixed_length;
-    f.compressed = o.compressed;
-    f.header_bytes = o.header_bytes;
-    f.record_bytes = record_bytes;
-    f.footer_bytes = o.footer_bytes;
-    return data_set<std::string>(
-        untyped::data_set(tenon::detail::record_elements("fixed_length_records", files.all(), f)));
+    return tenon::detail::records_of("fixed_length_records", files,
+                                     {.kind = record_kind::fixed_length,
+                                      .compressed = o.compressed,
+                                      .header_bytes = o.header_bytes,
+                                      .record_bytes = record_bytes,
+                                      .footer_bytes = o.footer_bytes});
 }
 
 TENON_INLINE data_set<std::string> tf_records(const name_list& files, const tf_record_options& o) {
-    record_format f;
-    f.kind = record_kind::tfrecord;
-    f.compressed = o.compressed;
-    f.ignore_errors = o.ignore_errors;
-    f.largest_record = o.largest_record;
-    return data_set<std::string>(untyped::data_set(tenon::detail::record_elements("tf_records", files.all(), f)));
+    return tenon::detail::records_of("tf_records", files,
+                                     {.kind = record_kind::tfrecord,
+                                      .compressed = o.compressed,
+                                      .largest_record = o.largest_record,
+                                      .ignore_errors = o.ignore_errors});
 }
 
 TENON_INLINE data_set<std::string> files(const std::string& pattern) {

@@ -65,76 +65,59 @@ data_node::pointer ordering(std::string step, data_node::pointer from, std::int6
                                                         std::move(place), kind);
 }
 
-template <class Stream> class skip_stream final : public Stream {
+// A stream of another, which counts down from `most` at the most.
+template <class Stream> class counting_stream : public Stream {
 public:
-    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), all_(n), left_(n) {}
-    bool next(typename Stream::item& x) override {
+    counting_stream(std::unique_ptr<Stream> from, std::int64_t most, std::int64_t left) :
+        from_(std::move(from)), most_(most), left_(left) {}
+    void save(state_writer& to) override {
+        to.number(static_cast<std::uint64_t>(left_));
+        from_->save(to);
+    }
+    void restore(state_reader& from) override {
+        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(most_)));
+        from_->restore(from);
+    }
+
+protected:
+    // The next element behind those that are left.
+    bool next_behind(typename Stream::item& x) {
         for (; left_ > 0; --left_)
             if (!from_->next(x)) return false;
         return from_->next(x);
     }
-    void save(state_writer& to) override {
-        to.number(static_cast<std::uint64_t>(left_));
-        from_->save(to);
-    }
-    void restore(state_reader& from) override {
-        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(all_)));
-        from_->restore(from);
-    }
 
-private:
     std::unique_ptr<Stream> from_;
-    const std::int64_t all_;
+    const std::int64_t most_;
     std::int64_t left_;
 };
 
-template <class Stream> class take_stream final : public Stream {
+template <class Stream> class skip_stream final : public counting_stream<Stream> {
 public:
-    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), all_(n), left_(n) {}
+    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : counting_stream<Stream>(std::move(from), n, n) {}
+    bool next(typename Stream::item& x) override { return this->next_behind(x); }
+};
+
+template <class Stream> class take_stream final : public counting_stream<Stream> {
+public:
+    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : counting_stream<Stream>(std::move(from), n, n) {}
     bool next(typename Stream::item& x) override {
-        if (left_ == 0 || !from_->next(x)) return false;
-        --left_;
+        if (this->left_ == 0 || !this->from_->next(x)) return false;
+        --this->left_;
         return true;
     }
-    void save(state_writer& to) override {
-        to.number(static_cast<std::uint64_t>(left_));
-        from_->save(to);
-    }
-    void restore(state_reader& from) override {
-        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(all_)));
-        from_->restore(from);
-    }
-
-private:
-    std::unique_ptr<Stream> from_;
-    const std::int64_t all_;
-    std::int64_t left_;
 };
 
-template <class Stream> class shard_stream final : public Stream {
+// What is left are elements of others, which come before the next.
+template <class Stream> class shard_stream final : public counting_stream<Stream> {
 public:
     shard_stream(std::unique_ptr<Stream> from, std::int64_t count, std::int64_t index) :
-        from_(std::move(from)), count_(count), before_(index) {}
+        counting_stream<Stream>(std::move(from), count - 1, index) {}
     bool next(typename Stream::item& x) override {
-        for (; before_ > 0; --before_)
-            if (!from_->next(x)) return false;
-        if (!from_->next(x)) return false;
-        before_ = count_ - 1;
+        if (!this->next_behind(x)) return false;
+        this->left_ = this->most_;
         return true;
     }
-    void save(state_writer& to) override {
-        to.number(static_cast<std::uint64_t>(before_));
-        from_->save(to);
-    }
-    void restore(state_reader& from) override {
-        before_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(count_ - 1)));
-        from_->restore(from);
-    }
-
-private:
-    std::unique_ptr<Stream> from_;
-    const std::int64_t count_;
-    std::int64_t before_; // elements of others that come before the next
 };
 
 template <class Stream> class repeat_stream final : public Stream {

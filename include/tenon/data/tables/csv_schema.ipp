@@ -94,15 +94,7 @@ public:
     csv_text_rows(const std::string& file, const data::csv_read_options& o) :
         file_(file),
         how_{.delimiter = o.delimiter, .quotes = o.quotes, .forgiving = o.forgiving},
-        source_(open_records("csv", file,
-                             {.kind = record_kind::csv_lines,
-                              .compressed = o.compressed,
-                              .skip_header_lines = o.skip_header_lines,
-                              .largest_record = o.largest_line,
-                              .quotes = o.quotes,
-                              .forgiving = o.forgiving,
-                              .comment = o.comment,
-                              .tabs_count = o.delimiter == '\t'})),
+        source_(open_records("csv", file, csv_format(o))),
         na_values_(o.na_values) {}
     bool next(std::vector<std::string>& fields) {
         std::string_view record;

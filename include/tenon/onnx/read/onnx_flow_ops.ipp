@@ -209,6 +209,20 @@ inline void repeat_graph(const call& c) { // Loop
     as_bodies(c, [&] { l.given == 0 ? l.repeat() : l.scan(); });
 }
 
+// What a graph that takes what is carried, then a slice of each of xs, carries and gives.
+inline std::vector<any_tensor> scanned_graph(const call& c, const graph_message& body,
+                                             const std::vector<any_tensor>& first, const std::vector<any_tensor>& xs) {
+    return untyped::scan(
+        [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
+            std::vector<any_tensor> in = state;
+            in.insert(in.end(), slices.begin(), slices.end());
+            const std::vector<any_tensor> all = tensors_in(c.results_of(body, values_in(in)));
+            const auto behind = all.begin() + static_cast<std::ptrdiff_t>(first.size());
+            return carried_and_given{{all.begin(), behind}, {behind, all.end()}};
+        },
+        first, xs);
+}
+
 // Before operator set 9 each sequence of a batch was gone through by itself.
 inline void scan_batch(const call& c) {
     const graph_message& body = c.graph_of("body");
@@ -228,15 +242,7 @@ inline void scan_batch(const call& c) {
             for (std::size_t i = 0; i < carried + sliced; ++i)
                 (i < carried ? first : xs)
                     .push_back(untyped::squeeze(part_along(c.x(static_cast<int>(i) + 1), 0, b, b + 1), {0}));
-            const auto made = untyped::scan(
-                [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
-                    std::vector<any_tensor> in = state;
-                    in.insert(in.end(), slices.begin(), slices.end());
-                    const std::vector<any_tensor> all = tensors_in(c.results_of(body, values_in(in)));
-                    const auto behind = all.begin() + static_cast<std::ptrdiff_t>(carried);
-                    return carried_and_given{{all.begin(), behind}, {behind, all.end()}};
-                },
-                first, xs);
+            const auto made = scanned_graph(c, body, first, xs);
             for (std::size_t i = 0; i < made.size(); ++i) results[i].push_back(made[i]);
         }
     });
@@ -267,15 +273,7 @@ inline void scan_graph(const call& c) { // Scan
         xs.push_back(in_ways[i] != 0 ? untyped::reverse(x, {0}) : x);
     }
     as_bodies(c, [&] {
-        const std::vector<any_tensor> made = untyped::scan(
-            [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
-                std::vector<any_tensor> in = state;
-                in.insert(in.end(), slices.begin(), slices.end());
-                const std::vector<any_tensor> all = tensors_in(c.results_of(body, values_in(in)));
-                const auto behind = all.begin() + static_cast<std::ptrdiff_t>(carried);
-                return carried_and_given{{all.begin(), behind}, {behind, all.end()}};
-            },
-            first, xs);
+        const std::vector<any_tensor> made = scanned_graph(c, body, first, xs);
         for (std::size_t i = 0; i < carried; ++i) c.give(made[i], static_cast<int>(i));
         for (std::size_t k = 0; k < given; ++k) {
             any_tensor y = made[carried + k];
