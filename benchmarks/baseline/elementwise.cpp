@@ -1,8 +1,6 @@
 #include "baseline/elementwise.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // g++ 12's own AVX-512 header
@@ -26,18 +24,6 @@ using result = Eigen::Map<Eigen::ArrayXf>;
 void eigen_forward(std::int64_t n, const float* a, const float* b, const float* c, const float* x, float* y) {
     const array va(a, n), vb(b, n), vc(c, n), vx(x, n);
     result(y, n) = (va * vx + vb).max(0.0F) * (vc - vx).logistic();
-}
-
-void eager_forward(std::int64_t n, const float* a, const float* b, const float* c, const float* x, float* y,
-                   float* scratch) {
-    const array va(a, n), vb(b, n), vc(c, n), vx(x, n);
-    result left(y, n), right(scratch, n);
-    left = va * vx;
-    left = left + vb;
-    left = left.max(0.0F);
-    right = vc - vx;
-    right = right.logistic();
-    left = left * right;
 }
 
 #if defined(__AVX512F__)
@@ -179,34 +165,5 @@ void hand_gradients(std::int64_t n, const float* a, const float* b, const float*
 
 #endif
 #endif
-
-void copy_bytes(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-
-void stream_bytes(void* to, const void* from, std::size_t bytes) {
-#if defined(__AVX512F__) || defined(__AVX2__)
-#if defined(__AVX512F__)
-    constexpr std::size_t width = 64;
-#else
-    constexpr std::size_t width = 32;
-#endif
-    auto* out = static_cast<char*>(to);
-    const auto* in = static_cast<const char*>(from);
-    const std::size_t ahead = std::min(bytes, (width - reinterpret_cast<std::size_t>(out) % width) % width);
-    std::memcpy(out, in, ahead);
-    std::size_t i = ahead;
-    for (; i + width <= bytes; i += width) {
-#if defined(__AVX512F__)
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(out + i), _mm512_loadu_si512(in + i));
-#else
-        _mm256_stream_si256(reinterpret_cast<__m256i*>(out + i),
-                            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
-#endif
-    }
-    _mm_sfence();
-    std::memcpy(out + i, in + i, bytes - i);
-#else
-    std::memcpy(to, from, bytes);
-#endif
-}
 
 } // namespace baseline

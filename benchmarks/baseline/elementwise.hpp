@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace baseline {
@@ -8,19 +7,11 @@ namespace baseline {
 /// y = relu(a x + b) sigmoid(c - x), as an Eigen array expression.
 void eigen_forward(std::int64_t n, const float* a, const float* b, const float* c, const float* x, float* y);
 
-/// The same by op-by-op evaluation, each operation a pass of its own over memory; `scratch` holds n floats.
-void eager_forward(std::int64_t n, const float* a, const float* b, const float* c, const float* x, float* y,
-                   float* scratch);
-
 /// y as above and, in the same pass, the gradients of sum(dy y) in a, b, c and x. `dy` null: all ones.
 /// Written with AVX-512 or AVX2 intrinsics where this file is compiled for them, otherwise as a plain loop.
 void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x, const float* dy,
                     float* y, float* da, float* db, float* dc, float* dx);
 /// "avx512", "avx2" or "plain": how hand_gradients was compiled.
 const char* hand_gradients_kind();
-
-/// Copies by the C library's memcpy, and by stores that bypass the cache.
-void copy_bytes(void* to, const void* from, std::size_t bytes);
-void stream_bytes(void* to, const void* from, std::size_t bytes);
 
 } // namespace baseline

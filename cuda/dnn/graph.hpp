@@ -118,11 +118,8 @@ inline bool are_aligned(std::initializer_list<const void*> pointers) {
 /// resource_exhausted_error where there is no memory to find out.
 std::shared_ptr<const plan> find_plan(gpu_context& on, const graph& g);
 
-/// Why find_plan() gave nullptr for this graph: "" where it did not.
-std::string why_no_plan(gpu_context& on, const graph& g);
-
-/// The same for a GPU that this machine has not, described as cuDNN describes GPUs in JSON (cuDNN 9.8 and later): "" where it has a
-/// plan, and otherwise why not. The plan is not kept.
+/// Why a GPU that this machine has not, described as cuDNN describes GPUs in JSON (cuDNN 9.8 and later), has no plan for the graph: ""
+/// where it has one, which is not kept.
 std::string why_no_plan_for(const std::string& gpu_as_json, const graph& g);
 
 } // namespace tenon::cuda::dnn

@@ -260,7 +260,6 @@ void cudnn_state::run(const graph& g, const descriptor& made, void* stream, cons
 } // namespace
 
 std::shared_ptr<const plan> find_plan(gpu_context& on, const graph& g) { return on.state<cudnn_state>().find(g).made; }
-std::string why_no_plan(gpu_context& on, const graph& g) { return on.state<cudnn_state>().find(g).why; }
 
 #if CUDNN_VERSION >= 90800
 std::string why_no_plan_for(const std::string& gpu_as_json, const graph& g) {
@@ -284,7 +283,6 @@ std::shared_ptr<const plan> find_plan(gpu_context&, const graph&) {
     say_once(why_none);
     return nullptr;
 }
-std::string why_no_plan(gpu_context&, const graph&) { return why_none; }
 std::string why_no_plan_for(const std::string&, const graph&) { return why_none; }
 
 #endif

@@ -36,7 +36,6 @@ public:
 
     std::size_t size() const { return elements_.size(); }
     bool is_closed() const { return closed_; }
-    bool is_empty_and_idle() const { return enqueuers_.empty() && dequeuers_.empty(); }
 
     /// `who` stands in line; false where the queue is closed to it.
     bool enqueue(int who, std::vector<tuple> elements);

@@ -20,7 +20,6 @@ TENON_SIMD_INLINE u64 multiply_lower_halves(u64 a, u64 b) {
 
 // Elements of a u64 vector, and what a pair of them holds: `lanes` blocks are computed at a time.
 inline constexpr int philox_lanes = lanes / 2;
-inline constexpr int chunk_words = 4 * lanes;
 
 // What is done twice is written out twice: g++ at -O2 would keep arrays in memory.
 #define TENON_RANDOM_LAMBDA __attribute__((always_inline))

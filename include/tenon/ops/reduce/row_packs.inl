@@ -37,11 +37,6 @@ template <class S, class N> TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, 
     else return a;
 }
 
-/// The first n lanes from memory, none of it beyond them; `other` in the rest.
-template <class T, class N> TENON_SIMD_INLINE pack<T> load_or(const T* from, N n, T other) {
-    return keep_some(load_some(from, n), n, other);
-}
-
 /// Asks memory for the lines of packs that are needed soon.
 template <int Packs, class T> TENON_SIMD_INLINE void fetch_packs(const T* at) {
     constexpr int bytes = Packs * lanes * static_cast<int>(sizeof(T));
