@@ -27,10 +27,7 @@ namespace models {
 namespace tn = tenon;
 
 inline tn::session_options with_threads(int threads) {
-    tn::session_options o;
-    o.intra_op_threads = threads;
-    o.use_per_session_threads = true;
-    return o;
+    return {.intra_op_threads = threads, .use_per_session_threads = true};
 }
 
 /// Random images in [0, 1) and labels; never zeros, whose products are cheaper.

@@ -9,8 +9,7 @@ namespace tn = tenon;
 
 namespace {
 
-using peer_row::measured;
-using peer_row::seconds;
+using namespace peer_row;
 
 // On all cores, whatever --threads says, as PyTorch is.
 template <class Model> measured training(int) {

@@ -27,8 +27,7 @@ namespace tn = tenon;
 
 namespace {
 
-using peer_row::measured;
-using peer_row::seconds;
+using namespace peer_row;
 
 // As in peers/timing.py.
 constexpr std::int64_t csv_rows = 40'000, columns = 10, csv_batch = 256, json_rows = 100'000, records = 40'000,

@@ -24,11 +24,7 @@ namespace tn = tenon;
 
 namespace {
 
-using cluster_training::median;
-using cluster_training::seconds_of;
-using cluster_training::tasks;
-using cluster_training::train;
-using cluster_training::transfer;
+using namespace cluster_training;
 
 using scalar = tn::shape<>;
 

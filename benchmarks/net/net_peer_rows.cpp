@@ -24,8 +24,7 @@ extern char** environ;
 namespace {
 
 using namespace cluster_training;
-using peer_row::measured;
-using peer_row::seconds;
+using namespace peer_row;
 
 constexpr double training_seconds = 2;
 

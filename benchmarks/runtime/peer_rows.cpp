@@ -26,8 +26,7 @@ namespace tn = tenon;
 
 namespace {
 
-using peer_row::measured;
-using peer_row::seconds;
+using namespace peer_row;
 
 // Numbers of -1 .. 1; or rows of a table.
 template <class T, class S> tn::array<T, S> random_values() {

@@ -40,11 +40,7 @@ tn::any_tensor sum_of_powers(const std::string& of_a, const std::string& of_b) {
     return matrix(a + b);
 }
 
-tn::session_options two_gpus() {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(2, memory);
-    return o;
-}
+tn::session_options two_gpus() { return {.gpus = tn::simulated_gpu(2, memory)}; }
 
 // A graph, where it is placed, and the times of its steps.
 class side {

@@ -25,11 +25,7 @@ const values& input() {
     return v;
 }
 
-tn::session_options serial() {
-    tn::session_options o;
-    o.intra_op_threads = 1;
-    return o;
-}
+tn::session_options serial() { return {.intra_op_threads = 1}; }
 
 void two_nodes(benchmark::State& state) {
     const tn::graph g;

@@ -14,13 +14,7 @@ sizes dense_strides(const sizes& of) {
     for (std::size_t i = of.size(); i-- > 0; step *= of[i]) strides[i] = step;
     return strides;
 }
-tensor dense(const sizes& of, element_type e) {
-    tensor t;
-    t.sizes = of;
-    t.strides = dense_strides(of);
-    t.element = e;
-    return t;
-}
+tensor dense(const sizes& of, element_type e) { return {.sizes = of, .strides = dense_strides(of), .element = e}; }
 // Its matrices transposed, where they lie.
 tensor transposed(tensor t) {
     std::swap(t.sizes[2], t.sizes[3]);

@@ -5,11 +5,9 @@
 namespace tenon::cuda::dnn {
 
 tensor image(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, element_type e) {
-    tensor t;
-    t.sizes = {batch, channels, height, width};
-    t.strides = {height * width * channels, 1, width * channels, channels};
-    t.element = e;
-    return t;
+    return {.sizes = {batch, channels, height, width},
+            .strides = {height * width * channels, 1, width * channels, channels},
+            .element = e};
 }
 
 tensor filters(std::int64_t outputs, std::int64_t height, std::int64_t width, std::int64_t channels, element_type e) {

@@ -62,10 +62,7 @@ link_options link_options_of(const char* whose, double heartbeat, double lease) 
         throw invalid_argument_error(std::string(whose) + ": heartbeat is " + tenon::detail::text_of_number(heartbeat) +
                                      " s and lease " + tenon::detail::text_of_number(lease) +
                                      " s; give a positive heartbeat and a lease of two of them at least");
-    link_options o;
-    o.heartbeat = seconds_of(heartbeat);
-    o.lease = seconds_of(lease);
-    return o;
+    return link_options{.heartbeat = seconds_of(heartbeat), .lease = seconds_of(lease)};
 }
 
 dialed_server dial_as_client(const std::string& address) {

@@ -82,11 +82,7 @@ public:
     }
 
     // Nobody waits for another process here: the version is that of the last answer.
-    serving_metrics metrics() const override {
-        serving_metrics m;
-        m.version = version_->load(std::memory_order_relaxed);
-        return m;
-    }
+    serving_metrics metrics() const override { return {.version = version_->load(std::memory_order_relaxed)}; }
     std::string why_not_ready() const override {
         try {
             return described(signature_.name, ready_seconds).why_not_ready;

@@ -10,13 +10,11 @@ namespace tenon::net {
 namespace {
 
 http_options place_of(const inference_options& o) {
-    http_options h;
-    h.where = o.where;
-    h.said_by = "inference_options::where";
-    h.token = o.token;
-    h.tls = {o.tls.certificate_chain, o.tls.private_key, {}};
-    h.insecure = o.insecure;
-    return h;
+    return {.where = o.where,
+            .said_by = "inference_options::where",
+            .token = o.token,
+            .tls = {o.tls.certificate_chain, o.tls.private_key, {}},
+            .insecure = o.insecure};
 }
 
 request_limits limits_of(const inference_options& o) {

@@ -117,15 +117,13 @@ template <class T> void check_all_products(convolution_description d) {
 
 convolution_description image(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t in,
                               std::int64_t kernel, std::int64_t out) {
-    convolution_description d;
-    d.batch = batch;
-    d.height = height;
-    d.width = width;
-    d.in_channels = in;
-    d.kernel_h = kernel;
-    d.kernel_w = kernel;
-    d.out_channels = out;
-    return d;
+    return convolution_description{.batch = batch,
+                                   .height = height,
+                                   .width = width,
+                                   .in_channels = in,
+                                   .kernel_h = kernel,
+                                   .kernel_w = kernel,
+                                   .out_channels = out};
 }
 
 } // namespace

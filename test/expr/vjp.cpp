@@ -10,11 +10,7 @@ namespace {
 
 constexpr element_type real = element_type::float64;
 
-options fastest() {
-    options how;
-    how.isa = simd::best_isa();
-    return how;
-}
+options fastest() { return {.isa = simd::best_isa()}; }
 
 /// The sum over all outputs of weight * value.
 double loss(const tape& t, const std::vector<buffer>& inputs, const std::vector<buffer>& weights) {

@@ -47,20 +47,18 @@ std::string names_of(const tn::attributes& a) {
 }
 
 sample filled() {
-    sample s;
-    s.flag = true;
-    s.count = -7;
-    s.large = std::int64_t{1} << 60;
-    s.rate = 0.1f;
-    s.exact = 0.1;
-    s.text = "words";
-    s.element = tn::element_type::bfloat16;
-    s.sizes = tn::extents{tn::extent::named("batch"), 3, tn::dynamic_extent};
-    s.axes = {1, -1};
-    s.shade = colour::green;
-    s.numbers = {5, 6, 7};
-    s.types = {{tn::element_type::string, {}}, {tn::element_type::float32, {tn::extent::named("batch"), 2}}};
-    return s;
+    return {.flag = true,
+            .count = -7,
+            .large = std::int64_t{1} << 60,
+            .rate = 0.1f,
+            .exact = 0.1,
+            .text = "words",
+            .element = tn::element_type::bfloat16,
+            .sizes = tn::extents{tn::extent::named("batch"), 3, tn::dynamic_extent},
+            .axes = {1, -1},
+            .shade = colour::green,
+            .numbers = {5, 6, 7},
+            .types = {{tn::element_type::string, {}}, {tn::element_type::float32, {tn::extent::named("batch"), 2}}}};
 }
 
 } // namespace

@@ -111,11 +111,7 @@ void check_same(const outcome& whole, const outcome& split) {
     }
 }
 
-tn::session_options gpus(int n) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(n, std::size_t{64} << 20);
-    return o;
-}
+tn::session_options gpus(int n) { return {.gpus = tn::simulated_gpu(n, std::size_t{64} << 20)}; }
 
 } // namespace
 

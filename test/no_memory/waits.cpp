@@ -13,11 +13,7 @@ namespace no_memory {
 namespace {
 
 tn::session_options two_threads() {
-    tn::session_options o;
-    o.intra_op_threads = 2;
-    o.inter_op_threads = 2;
-    o.use_per_session_threads = true;
-    return o;
+    return {.intra_op_threads = 2, .inter_op_threads = 2, .use_per_session_threads = true};
 }
 
 // Numbers in a queue, and the sum of those that steps took out. Each number is a power of two: the sum tells which.

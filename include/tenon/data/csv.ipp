@@ -51,12 +51,10 @@ public:
 
 private:
     csv_options how() const {
-        csv_options o;
-        o.delimiter = options_.delimiter;
-        o.quotes = options_.quotes;
-        o.na_values = options_.na_values;
-        o.forgiving = options_.forgiving;
-        return o;
+        return {.delimiter = options_.delimiter,
+                .quotes = options_.quotes,
+                .na_values = options_.na_values,
+                .forgiving = options_.forgiving};
     }
     csv_column column(std::size_t f) const {
         const std::int64_t elements = fields_[f].type.extents.elements();

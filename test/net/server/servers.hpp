@@ -57,12 +57,7 @@ private:
 };
 
 /// Heartbeats and leases that tests wait for.
-inline tenon::server_options quick() {
-    tenon::server_options o;
-    o.heartbeat = 0.2;
-    o.lease = 1;
-    return o;
-}
+inline tenon::server_options quick() { return {.heartbeat = 0.2, .lease = 1}; }
 /// The same, and what else is given, of this process's sessions while it lives.
 struct clients_that {
     explicit clients_that(tenon::client_options o = {}, double lease = 1) {

@@ -94,11 +94,7 @@ tn::cluster some_cluster() {
     return tn::cluster(
         {{"ps", std::vector<std::string>{at[0]}}, {"worker", std::vector<std::string>(at.begin() + 1, at.end())}});
 }
-tn::session_options ps_alone() {
-    tn::session_options o;
-    o.device_filters = {"/job:ps"};
-    return o;
-}
+tn::session_options ps_alone() { return {.device_filters = {"/job:ps"}}; }
 
 struct run {
     run() {

@@ -32,12 +32,7 @@ tn::grid<settings> numbers() {
     return tn::grid(tn::axis("number", &settings::number, all));
 }
 tn::grid_search_options with(const std::string& file) {
-    tn::grid_search_options o;
-    o.name = "numbers";
-    o.file = file;
-    o.keep = 2;
-    o.log = [](const std::string&) {};
-    return o;
+    return {.name = "numbers", .file = file, .keep = 2, .log = [](const std::string&) {}};
 }
 template <class F> void train(const settings& s, tn::trial& t, F before) {
     const auto w = tn::variable<float, tn::shape<64>>("w", tn::uniform(-1, 1));

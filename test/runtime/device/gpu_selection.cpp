@@ -8,12 +8,7 @@ constexpr std::size_t memory = 1 << 20;
 
 struct chosen {
     std::shared_ptr<const tn::gpu_backend> cards = tn::simulated_gpu(4, memory);
-    tn::session_options options(tn::gpu_selection of) const {
-        tn::session_options o;
-        o.gpus = cards;
-        o.gpu_devices = std::move(of);
-        return o;
-    }
+    tn::session_options options(tn::gpu_selection of) const { return {.gpus = cards, .gpu_devices = std::move(of)}; }
     std::vector<std::int64_t> devices(tn::gpu_selection of) const { // bytes of each GPU
         std::vector<std::int64_t> bytes;
         for (const tn::device_attributes& d : tn::session(options(std::move(of))).list_logical_devices())

@@ -37,10 +37,7 @@ public:
                                     static_cast<std::int64_t>(microseconds * 1e3 + bytes / gigabytes_a_second));
     }
     tn::session_options session(int gpus, std::size_t memory = 16 << 20) const {
-        tn::session_options o;
-        o.gpus = tn::simulated_gpu(gpus, memory);
-        o.cost_measurements = made_;
-        return o;
+        return {.gpus = tn::simulated_gpu(gpus, memory), .cost_measurements = made_};
     }
 
 private:
@@ -48,9 +45,7 @@ private:
 };
 
 tn::session_options by_rules(int gpus, std::size_t memory = 16 << 20) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(gpus, memory);
-    return o;
+    return {.gpus = tn::simulated_gpu(gpus, memory)};
 }
 
 matrix power(const matrix& x, int n) {

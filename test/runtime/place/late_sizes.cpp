@@ -14,11 +14,7 @@ namespace {
 
 inline constexpr struct kept : tn::dim<"kept"> {} kept;
 
-tn::session_options with_gpu() {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(1, std::size_t{16} << 20);
-    return o;
-}
+tn::session_options with_gpu() { return {.gpus = tn::simulated_gpu(1, std::size_t{16} << 20)}; }
 
 const tn::placement_explanation::edge& edge_of(const tn::placement_explanation& e, const tn::any_tensor& t) {
     for (const auto& edge : e.edges)

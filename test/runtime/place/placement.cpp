@@ -17,11 +17,7 @@ constexpr auto cpu1 = "/job:localhost/replica:0/task:0/device:CPU:1"_dev;
 constexpr auto gpu0 = "/job:localhost/replica:0/task:0/device:GPU:0"_dev;
 constexpr auto gpu1 = "/job:localhost/replica:0/task:0/device:GPU:1"_dev;
 
-tn::session_options with_gpus(int count) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(count, memory);
-    return o;
-}
+tn::session_options with_gpus(int count) { return {.gpus = tn::simulated_gpu(count, memory)}; }
 
 } // namespace
 

@@ -44,11 +44,7 @@ tn::tensor<float, tn::shape<3>> refusing(const tn::tensor<float, tn::shape<3>>& 
     return tn::as<float, tn::shape<3>>(tn::add<refusing_op>({}, {x}, name));
 }
 
-tn::session_options with_gpus(int count) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(count, 64 << 20);
-    return o;
-}
+tn::session_options with_gpus(int count) { return {.gpus = tn::simulated_gpu(count, 64 << 20)}; }
 
 using three = tn::shape<3>;
 const tn::array<float, three> good{1, 2, 3}, bad{1, -2, -3};

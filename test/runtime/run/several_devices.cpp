@@ -15,15 +15,9 @@ constexpr std::size_t memory = 16 << 20;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 tn::session_options with_gpus(int count, std::size_t bytes = memory, double bandwidth = 0, double latency = 0) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(count, bytes, bandwidth, latency);
-    return o;
+    return {.gpus = tn::simulated_gpu(count, bytes, bandwidth, latency)};
 }
-tn::session_options with_cpus(int count) {
-    tn::session_options o;
-    o.cpu_devices = count;
-    return o;
-}
+tn::session_options with_cpus(int count) { return {.cpu_devices = count}; }
 
 struct span {
     std::string name, row;

@@ -40,11 +40,7 @@ floats uninterrupted(int steps) {
     return t.weights(s);
 }
 
-tn::task_options task_called(const char* job) {
-    tn::task_options o;
-    o.job = job;
-    return o;
-}
+tn::task_options task_called(const char* job) { return {.job = job}; }
 
 } // namespace
 

@@ -25,16 +25,8 @@ inline std::vector<tn::device_name> devices(int n, const std::string& type = "cp
     for (int i = 0; i < n; ++i) names.emplace_back("/" + type + ":" + std::to_string(i));
     return names;
 }
-inline tn::session_options with_cpus(int n) {
-    tn::session_options o;
-    o.cpu_devices = n;
-    return o;
-}
-inline tn::session_options with_gpus(int n) {
-    tn::session_options o;
-    o.gpus = tn::simulated_gpu(n, 32 << 20);
-    return o;
-}
+inline tn::session_options with_cpus(int n) { return {.cpu_devices = n}; }
+inline tn::session_options with_gpus(int n) { return {.gpus = tn::simulated_gpu(n, 32 << 20)}; }
 
 // Numbers between -1 and 1 that repeat late.
 template <tn::Shape S> tn::array<double, S> numbers(const tn::extents& sizes, int seed) {

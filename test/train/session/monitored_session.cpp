@@ -140,13 +140,8 @@ TEST_CASE("SEMANTICS 28: a chief is who holds the lease: when it leaves, another
     };
     model m;
     const auto options = [&](bool chief) {
-        tn::monitored_session_options o;
-        o.tasks = {shared};
-        o.is_chief = chief;
-        o.chief_lease = 0.3;
-        o.checkpoint = folder / "m";
-        o.log = tell;
-        return o;
+        return tn::monitored_session_options{
+            .tasks = {shared}, .is_chief = chief, .chief_lease = 0.3, .checkpoint = folder / "m", .log = tell};
     };
     std::optional<tn::monitored_session> first(std::in_place, options(true)), second(std::in_place, options(false));
     CHECK(first->is_chief());

@@ -12,24 +12,18 @@
 namespace tenon::detail {
 
 inline record_format format_of(const reader_op::attributes& a) {
-    record_format f;
-    f.kind = a.kind;
-    f.compressed = a.compressed;
-    f.skip_header_lines = a.skip_header_lines;
-    f.header_bytes = a.header_bytes;
-    f.record_bytes = a.record_bytes;
-    f.footer_bytes = a.footer_bytes;
-    f.largest_record = a.largest_record;
-    f.ignore_errors = a.ignore_errors;
-    return f;
+    return {.kind = a.kind,
+            .compressed = a.compressed,
+            .skip_header_lines = a.skip_header_lines,
+            .header_bytes = a.header_bytes,
+            .record_bytes = a.record_bytes,
+            .footer_bytes = a.footer_bytes,
+            .largest_record = a.largest_record,
+            .ignore_errors = a.ignore_errors};
 }
 inline record_format format_of(record_kind kind, const record_reader_options& o) {
-    record_format f;
-    f.kind = kind;
-    f.compressed = o.compressed;
-    f.largest_record = o.largest_record;
-    f.ignore_errors = o.ignore_errors;
-    return f;
+    return {
+        .kind = kind, .compressed = o.compressed, .largest_record = o.largest_record, .ignore_errors = o.ignore_errors};
 }
 
 // The reader that a node stands for, on the device that `s` is for.

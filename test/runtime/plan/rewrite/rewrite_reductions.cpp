@@ -107,12 +107,7 @@ std::vector<std::vector<double>> groups_of(const tn::any_array& values, unsigned
     return groups;
 }
 
-tn::session_options with_threads(int n) {
-    tn::session_options o;
-    o.intra_op_threads = n;
-    o.use_per_session_threads = true;
-    return o;
-}
+tn::session_options with_threads(int n) { return {.intra_op_threads = n, .use_per_session_threads = true}; }
 
 int count_of(const std::vector<std::string>& order, const std::string& op) {
     int n = 0;
