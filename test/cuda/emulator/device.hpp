@@ -150,8 +150,6 @@ T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> val
     return tenon::emulator::replace(at, *at == expected ? value : *at);
 }
 
-// ---- memory ----
-
 // ---- bits ----
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
