@@ -29,7 +29,8 @@ tape tape_of(const detail::joined_tree& tree, element_type e, bool swapped) {
     t.add_output(reg[tree.root()], e);
     return t;
 }
-int steps_of(const tape& t, simd::isa isa) { return detail::interpreter(t, nullptr, 0, false, 1000, isa).steps(); }
+// Of few elements, for which no loops of several steps are written.
+int steps_of(const tape& t, simd::isa isa) { return detail::interpreter(t, nullptr, 0, false, 16, isa).steps(); }
 void check_against_single_steps(const tape& t, std::int64_t n, simd::isa isa, std::mt19937& random) {
     std::vector<buffer> inputs;
     for (int i = 0; i < t.input_count; ++i) inputs.push_back(random_buffer(t.inputs[i], extents(n), random));

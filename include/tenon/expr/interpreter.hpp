@@ -4,19 +4,24 @@
 #include <vector>
 
 #include <tenon/expr/fused_call.hpp>
+#include <tenon/expr/machine/machine_loop.hpp>
 #include <tenon/expr/steps.hpp>
 
-/// Runs a tape a block of elements at a time: for each instruction one loop over a block that stays in the
-/// first-level cache. It serves where no kernel was compiled for a tape.
+/// Runs a tape a block of elements at a time: loops over a block that stays in the first-level cache, of an instruction or a few. It
+/// serves where no kernel was compiled for a tape.
 
 namespace tenon::detail {
 
 /// A tape as steps on slots: first the inputs, then the outputs, then the constants, then the registers.
 struct step_program {
     struct step {
-        step_function f;
-        std::uint16_t slots[5]; // of the result and the operands
-        std::uint16_t bytes[5]; // an element of those that move on has
+        step_function f;                // or
+        machine_loop::function written; // whose places are places[slots[0]] .. places[slots[1] - 1]
+        std::uint16_t slots[5];         // of the result and the operands
+        std::uint16_t bytes[5];         // an element of those that move on has
+    };
+    struct place {
+        std::uint16_t slot, bytes; // the same
     };
     struct moving_slot {
         std::uint32_t index; // the call's input or output,
@@ -25,6 +30,7 @@ struct step_program {
     static constexpr int max_slots = max_tape_inputs + max_tape_outputs + 2 * max_tape_length;
 
     std::vector<step> steps;
+    std::vector<place> places;
     std::vector<moving_slot> inputs, outputs;
     std::vector<void*> constants; // filled blocks
     int registers = 0;            // in the call's scratch

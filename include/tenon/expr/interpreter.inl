@@ -2,26 +2,38 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-inline void run_steps(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t n) {
+inline void run_written(const tenon::detail::step_program& p, const tenon::detail::step_program::step& s,
+                        void* const* slots, std::ptrdiff_t first, std::ptrdiff_t n) {
+    void* places[tenon::detail::machine_loop::most_places];
+    void** next = places;
+    for (std::size_t k = s.slots[0]; k < s.slots[1]; ++k)
+        *next++ = static_cast<std::byte*>(slots[p.places[k].slot]) + first * p.places[k].bytes;
+    s.written(places, n);
+}
+// Loops: whether some steps are loops of machine code. What few elements wait for are these lines.
+template <bool Loops> void run_steps(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t n) {
     const auto* const at = slots;
     for (const auto& s : p.steps)
-        s.f(at[s.slots[0]], at[s.slots[1]], at[s.slots[2]], at[s.slots[3]], at[s.slots[4]], n);
+        if (Loops && s.written) run_written(p, s, slots, 0, n);
+        else s.f(at[s.slots[0]], at[s.slots[1]], at[s.slots[2]], at[s.slots[3]], at[s.slots[4]], n);
 }
 
 /// `all` elements, at least a pack, in blocks. A step is a few dozen instructions, which wait for where they begin: reading that from
 /// what has just been written, as from pointers that move on, takes longer than computing it. So where the operands of steps lie is
 /// looked up once.
-inline void run_blocks(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t all) {
+template <bool Loops> void run_blocks(const tenon::detail::step_program& p, void* const* slots, std::ptrdiff_t all) {
     std::byte* places[tenon::max_tape_length + tenon::max_tape_outputs][5];
     const std::size_t steps = p.steps.size();
     for (std::size_t s = 0; s < steps; ++s)
-        for (std::size_t k = 0; k < 5; ++k) places[s][k] = static_cast<std::byte*>(slots[p.steps[s].slots[k]]);
+        for (std::size_t k = 0; k < 5 && !(Loops && p.steps[s].written); ++k)
+            places[s][k] = static_cast<std::byte*>(slots[p.steps[s].slots[k]]);
     for (std::ptrdiff_t first = 0, n = p.block; first < all; first += n) {
         if (all - first < p.block + lanes) n = all - first; // no step has less than a pack
         const auto* place = places;
         for (const auto& s : p.steps) {
             const auto at = [&](int k) { return (*place)[k] + first * s.bytes[k]; };
-            s.f(at(0), at(1), at(2), at(3), at(4), n);
+            if (Loops && s.written) run_written(p, s, slots, first, n);
+            else s.f(at(0), at(1), at(2), at(3), at(4), n);
             ++place;
         }
     }
@@ -52,7 +64,7 @@ inline void cut_pack(void* to, const void* from, std::uint32_t bytes, int n) {
 }
 
 /// A fused_function, of an interpreter.
-inline void run_program(const tenon::detail::fused_call& call) {
+template <bool Loops> void run_program(const tenon::detail::fused_call& call) {
     using tenon::detail::step_program;
     const auto& p = *static_cast<const step_program*>(call.program);
     void* slots[step_program::max_slots];
@@ -67,7 +79,7 @@ inline void run_program(const tenon::detail::fused_call& call) {
         for (std::size_t i = 0; i < ins; ++i) slots[i] = const_cast<void*>(call.in[p.inputs[i].index]);
         for (std::size_t o = 0; o < outs; ++o) slots[ins + o] = call.out[p.outputs[o].index];
         const bool all = rest == 0 || tenon::detail::lie_apart(slots, ins, slots + ins, outs);
-        (call.count > p.block ? run_blocks : run_steps)(p, slots, all ? call.count : whole);
+        (call.count > p.block ? run_blocks<Loops> : run_steps<Loops>)(p, slots, all ? call.count : whole);
         if (all) return;
     }
     alignas(64) std::byte packs[tenon::max_tape_inputs + tenon::max_tape_outputs][lanes * 8];
@@ -79,7 +91,7 @@ inline void run_program(const tenon::detail::fused_call& call) {
         *next++ = *pack++;
     }
     for (std::size_t o = 0; o < outs; ++o) *next++ = *pack++;
-    run_steps(p, slots, lanes);
+    run_steps<Loops>(p, slots, lanes);
     for (const step_program::moving_slot& m : p.outputs)
         cut_pack(static_cast<std::byte*>(call.out[m.index]) + static_cast<std::size_t>(whole) * m.bytes,
                  packs[ins + static_cast<std::size_t>(&m - p.outputs.data())], m.bytes, rest);

@@ -53,6 +53,7 @@ public:
                 constant_[r] = constant_[r] && constant_[operand_of(t_.code[r], k)];
         }
         plan_steps();
+        join_simple_steps(count);
         choose_block(count);
         find_last_uses();
         place_operands();
@@ -63,12 +64,21 @@ public:
 private:
     static constexpr int none = -1;
 
-    // A step that computes register `to`.
+    // A step, and the registers that it computes and needs.
     struct planned {
-        step_function f;
-        int to;
-        int operands[4]; // registers, or none
-        int input;       // the input that is loaded, or none
+        step_function f = nullptr;
+        int input = none; // the input that is loaded, or none
+        int results = 0, operands = 0;
+        std::int16_t result[machine_loop::most_moving]{}, operand[machine_loop::most_places]{};
+        register_set code{}; // the instructions
+        machine_loop::function written = nullptr;
+
+        planned(step_function function, int to, int loaded = none) : f(function), input(loaded) {
+            code.set(static_cast<std::size_t>(to));
+            add_result(to);
+        }
+        void add_result(int r) { result[results++] = static_cast<std::int16_t>(r); }
+        void add_operand(int r) { operand[operands++] = static_cast<std::int16_t>(r); }
     };
 
     element_type type(int r) const { return compute_type(t_.code[r].type); }
@@ -116,9 +126,13 @@ private:
             if (!is_node(tree, tree.root(), r, e, found)) continue;
             const step_function f = find_joined(which_, k, e);
             if (!f) return false; // nor of others
-            for (int at = 0; at < tree.root(); ++at) joined_[found[at]] |= register_operands(tree.code[at]) > 0;
-            planned& s = steps_.emplace_back(planned{f, r, {none, none, none, none}, none});
-            std::copy_n(found, tree.operands, s.operands);
+            planned& s = steps_.emplace_back(f, r);
+            for (int at = 0; at < tree.root(); ++at) {
+                if (register_operands(tree.code[at]) == 0) continue;
+                joined_[found[at]] = true;
+                s.code.set(static_cast<std::size_t>(found[at]));
+            }
+            for (int at = 0; at < tree.operands; ++at) s.add_operand(found[at]);
             return true;
         }
         return false;
@@ -134,22 +148,101 @@ private:
             if (i.op == opcode::input) {
                 const element_type stored = t_.inputs[i.a];
                 if (compute_type(stored) != stored) {
-                    steps_.push_back({find_load(which_, stored), r, {none, none, none, none}, i.a});
+                    steps_.emplace_back(find_load(which_, stored), r, i.a);
                 } else if (in_place_ && is_output(r)) {
                     // It goes to an output; by then another output may lie where it lay.
-                    steps_.push_back({find_copy(stored), r, {none, none, none, none}, i.a});
+                    steps_.emplace_back(find_copy(stored), r, i.a);
                 }
                 continue;
             }
             if (plan_joined(r)) continue;
-            const int n = register_operands(i);
-            steps_.push_back({i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
-                                                   : find_step(which_, i.op, operand_type(i)),
-                              r,
-                              {i.a, n > 1 ? i.b : none, n > 2 ? i.c : none, none},
-                              none});
+            planned& s = steps_.emplace_back(i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
+                                                                  : find_step(which_, i.op, operand_type(i)),
+                                             r);
+            for (int k = 0; k < register_operands(i); ++k) s.add_operand(operand_of(i, k));
         }
         std::reverse(steps_.begin(), steps_.end());
+    }
+
+    bool is_simple(const planned& s) const {
+        const auto is_float = [&](int r) { return type(r) == element_type::float32; };
+        if (s.input != none || !is_float(s.result[0])) return false;
+        for (int k = 0; k < s.operands; ++k)
+            if (!is_float(s.operand[k])) return false;
+        for (int r = 0; r < t_.length; ++r)
+            if (s.code[static_cast<std::size_t>(r)] && !has_machine_code(t_, r)) return false;
+        return true;
+    }
+
+    // Simple steps are put off until another needs them, and those that come together then are one loop.
+    void join_simple_steps(std::int64_t count) {
+        constexpr std::int64_t fewest = 64; // elements, which are worth code of their own
+        const auto is_simple_step = [&](const planned& s) { return is_simple(s); };
+        if (which_ != simd::isa::avx512 || count < fewest ||
+            std::count_if(steps_.begin(), steps_.end(), is_simple_step) < 2)
+            return;
+        // Rounds of simple steps, each followed by others.
+        struct in_round {
+            int round;
+            bool is_simple;
+            planned step;
+        };
+        std::vector<in_round> all;
+        int maker[max_tape_length], last = 0;
+        std::fill_n(maker, t_.length, none);
+        for (planned& s : steps_) {
+            in_round& next = all.emplace_back(in_round{0, is_simple(s), s});
+            for (int k = 0; k < s.operands; ++k)
+                if (const int m = maker[s.operand[k]]; m != none) {
+                    const in_round& made = all[static_cast<std::size_t>(m)];
+                    next.round = std::max(next.round, made.round + (next.is_simple && !made.is_simple));
+                }
+            last = std::max(last, next.round);
+            maker[s.result[0]] = static_cast<int>(all.size()) - 1;
+        }
+        std::vector<int> latest(all.size(), last);
+        for (std::size_t k = all.size(); k-- > 0;) {
+            in_round& s = all[k];
+            if (s.is_simple) s.round = latest[k];
+            for (int o = 0; o < s.step.operands; ++o)
+                if (const int m = maker[s.step.operand[o]]; m != none)
+                    latest[static_cast<std::size_t>(m)] = std::min(latest[static_cast<std::size_t>(m)], s.round);
+        }
+        std::stable_sort(all.begin(), all.end(), [](const in_round& a, const in_round& b) {
+            return a.round != b.round ? a.round < b.round : a.is_simple && !b.is_simple;
+        });
+        steps_.clear();
+        for (std::size_t k = 0; k < all.size();) {
+            std::size_t end = k + 1;
+            while (end < all.size() && all[k].is_simple && all[end].is_simple && all[end].round == all[k].round) ++end;
+            std::vector<planned> together;
+            for (; k < end; ++k) together.push_back(all[k].step);
+            join(together.data(), together.size());
+        }
+    }
+    // As few loops as registers allow.
+    void join(const planned* s, std::size_t n) {
+        if (n == 1) return steps_.push_back(*s);
+        register_set code, wanted, constants;
+        for (std::size_t k = 0; k < n; ++k) code |= s[k].code;
+        for (int r = 0; r < t_.length; ++r) {
+            const auto at = [](int k) { return static_cast<std::size_t>(k); };
+            constants.set(at(r), constant_[r]);
+            if (is_output(r)) wanted.set(at(r));
+            for (int k = 0; k < register_operands(t_.code[r]) && !code[at(r)]; ++k)
+                wanted.set(at(operand_of(t_.code[r], k)));
+        }
+        const machine_loop made = write_machine_loop(t_, code, wanted, constants);
+        if (!made.run) {
+            join(s, n / 2);
+            return join(s + n / 2, n - n / 2);
+        }
+        planned& loop = steps_.emplace_back(nullptr, made.places.back());
+        loop.written = made.run;
+        loop.results = 0;
+        const std::size_t operands = made.places.size() - made.results;
+        for (std::size_t k = 0; k < made.places.size(); ++k)
+            k < operands ? loop.add_operand(made.places[k]) : loop.add_result(made.places[k]);
     }
 
     // All at once, if that fits the first-level cache. Else of few steps, and of operands from beyond the caches, short blocks overlap better
@@ -172,11 +265,10 @@ private:
         const int steps = static_cast<int>(steps_.size());
         for (int s = 0; s < steps; ++s) {
             const planned& p = steps_[static_cast<std::size_t>(s)];
-            if (p.input != none) copied_[p.to] = true, last_input_read_ = s;
-            for (const int a : p.operands) {
-                if (a == none) continue;
-                last_use_[a] = s;
-                if (reads_in_place(a)) last_input_read_ = s;
+            if (p.input != none) copied_[p.result[0]] = true, last_input_read_ = s;
+            for (int k = 0; k < p.operands; ++k) {
+                last_use_[p.operand[k]] = s;
+                if (reads_in_place(p.operand[k])) last_input_read_ = s;
             }
         }
         for (int o = 0; o < t_.output_count; ++o) last_use_[t_.outputs[o].reg] = steps;
@@ -195,7 +287,8 @@ private:
             if (reads_in_place(r)) slot_[r] = input_slot_[t_.code[r].a];
         int step_of[max_tape_length];
         for (int r = 0; r < t_.length; ++r) step_of[r] = none;
-        for (std::size_t s = 0; s < steps_.size(); ++s) step_of[steps_[s].to] = static_cast<int>(s);
+        for (std::size_t s = 0; s < steps_.size(); ++s)
+            for (int k = 0; k < steps_[s].results; ++k) step_of[steps_[s].result[k]] = static_cast<int>(s);
         for (int o = 0; o < t_.output_count; ++o) {
             const int r = t_.outputs[o].reg;
             output_slot_[o] = slots_++;
@@ -263,38 +356,53 @@ private:
         };
         for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
             const planned& p = steps_[static_cast<std::size_t>(s)];
-            slot_[p.to] = direct_[p.to] != none ? output_slot_[direct_[p.to]] : take();
-            int from[4];
-            for (int k = 0; k < 4; ++k) from[k] = p.operands[k] == none ? none : slot_[p.operands[k]];
-            if (p.input != none) from[0] = input_slot_[p.input];
-            add_step(p.f, slot_[p.to], from);
-            for (int k = 0; k < 4; ++k) {
-                const int a = p.operands[k];
-                if (a == none || last_use_[a] != s || slot_[a] < first_register) continue;
-                if (std::find(p.operands, p.operands + k, a) == p.operands + k) free_slots.push_back(slot_[a]);
+            int at[machine_loop::most_places];
+            for (int k = 0; k < p.operands; ++k) at[k] = slot_[p.operand[k]];
+            for (int k = 0; k < p.results; ++k) {
+                const int r = p.result[k];
+                slot_[r] = at[p.operands + k] = direct_[r] != none ? output_slot_[direct_[r]] : take();
+            }
+            if (p.written) add_loop(p.written, at, p.operands + p.results);
+            else if (p.input != none) add_step(p.f, slot_[p.result[0]], &input_slot_[p.input], 1);
+            else add_step(p.f, slot_[p.result[0]], at, p.operands);
+            for (int k = 0; k < p.operands; ++k) {
+                const int a = p.operand[k];
+                if (last_use_[a] != s || slot_[a] < first_register) continue;
+                if (std::find(p.operand, p.operand + k, a) == p.operand + k) free_slots.push_back(slot_[a]);
             }
         }
         for (int o = 0; o < t_.output_count; ++o) {
             const int r = t_.outputs[o].reg;
             if (slot_[r] == output_slot_[o]) continue;
             const element_type to = output_type(o);
-            const int from[4] = {slot_[r], none, none, none};
-            add_step(compute_type(to) == to ? find_copy(to) : find_store(which_, to), output_slot_[o], from);
+            add_step(compute_type(to) == to ? find_copy(to) : find_store(which_, to), output_slot_[o], &slot_[r], 1);
         }
         program_.registers = slots_ - first_register;
         made_.scratch_bytes_ = static_cast<std::size_t>(program_.registers) * program_.register_bytes;
     }
 
-    void add_step(step_function f, int to, const int* from) {
-        step_program::step& s = program_.steps.emplace_back(step_program::step{f, {}, {}});
-        const std::size_t ins = program_.inputs.size(), moving = ins + program_.outputs.size();
+    // A slot, and how many bytes an element of it has if it moves on.
+    step_program::place place_of(int slot) const {
+        const std::size_t s = static_cast<std::size_t>(slot), ins = program_.inputs.size(),
+                          moving = ins + program_.outputs.size();
+        const std::uint32_t bytes = s < ins      ? program_.inputs[s].bytes
+                                    : s < moving ? program_.outputs[s - ins].bytes
+                                                 : 0;
+        return {static_cast<std::uint16_t>(s), static_cast<std::uint16_t>(bytes)};
+    }
+    void add_step(step_function f, int to, const int* from, int operands) {
+        step_program::step& s = program_.steps.emplace_back(step_program::step{f, nullptr, {}, {}});
         for (int k = 0; k < 5; ++k) {
-            const auto slot = static_cast<std::size_t>(k == 0 ? to : std::max(from[k - 1], 0));
-            s.slots[k] = static_cast<std::uint16_t>(slot);
-            s.bytes[k] = static_cast<std::uint16_t>(slot < ins      ? program_.inputs[slot].bytes
-                                                    : slot < moving ? program_.outputs[slot - ins].bytes
-                                                                    : 0);
+            const step_program::place p = place_of(k == 0 ? to : k <= operands ? from[k - 1] : 0);
+            s.slots[k] = p.slot;
+            s.bytes[k] = p.bytes;
         }
+    }
+    void add_loop(machine_loop::function f, const int* slots, int count) {
+        const auto first = static_cast<std::uint16_t>(program_.places.size());
+        for (int k = 0; k < count; ++k) program_.places.push_back(place_of(slots[k]));
+        const auto end = static_cast<std::uint16_t>(program_.places.size());
+        program_.steps.push_back({nullptr, f, {first, end}, {}});
     }
 
     interpreter& made_;
@@ -314,9 +422,11 @@ private:
 };
 
 TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
-                                      std::int64_t count, simd::isa which) :
-    function_(TENON_SIMD_OF(which, run_program)), steps_(TENON_SIMD_OF(which, run_steps)) {
+                                      std::int64_t count, simd::isa which) {
     builder(*this, with_differences(t), constants, wide, in_place, count, which);
+    const bool loops = !program_.places.empty();
+    function_ = loops ? TENON_SIMD_OF(which, run_program<true>) : TENON_SIMD_OF(which, run_program<false>);
+    steps_ = loops ? TENON_SIMD_OF(which, run_steps<true>) : TENON_SIMD_OF(which, run_steps<false>);
 }
 
 TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int64_t>& merge) {
