@@ -369,6 +369,17 @@ TEST_CASE("npz: sizes that stand behind a member's data, as of who writes to a p
 }
 #endif
 
+TEST_CASE_FIXTURE(in_folder, "a list of named arrays outlives what it was made of") {
+    tn::any_array gone = tn::array<float>{5, 6}.untyped();
+    std::vector<tn::named_array> list{{"gone", gone}};
+    gone.reset();
+    for (float i = 0; i < 3; ++i) list.push_back({"n" + std::to_string(list.size()), tn::array<float>{i, 2 * i}});
+    tn::write_npz(folder / "a.npz", list);
+    const auto back = tn::read_npz(folder / "a.npz");
+    CHECK(back.at("gone") == tn::array<float>{5, 6}.untyped());
+    CHECK(back.at("n3") == tn::array<float>{2, 4}.untyped());
+}
+
 TEST_CASE_FIXTURE(in_folder, "several arrays are written as one .npz file, stored or compressed, and read again") {
     const tn::array<float> w{{1, 2, 3}, {4, 5, 6}};
     const tn::array<std::int64_t> ids{7, 8};

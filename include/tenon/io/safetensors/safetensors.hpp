@@ -15,9 +15,14 @@
 
 namespace tenon {
 
+/// An array and what it is called.
 struct named_array {
+    named_array(std::string called, const any_array& a) : name(std::move(called)), value(a.share()) {}
+    named_array(const named_array& o) : name(o.name), value(o.value.share()) {}
+    named_array(named_array&&) noexcept = default;
+    named_array& operator=(named_array&&) noexcept = default;
     std::string name;
-    const any_array& value; ///< is looked at, not kept: it lives until the file is written
+    any_array value; ///< another owner of the array's memory: lists of such outlive what they are made of
 };
 
 using safetensors_metadata = std::map<std::string, std::string>;
