@@ -105,8 +105,7 @@ void through_graph(benchmark::State& state, numbers n, std::int64_t size) {
         kept.push_back(whole ? c : to);
         targets.push_back(tn::untyped::group({tn::untyped::assign(to, read)}));
     }
-    tn::session_options o;
-    o.allow_tf32 = n == numbers::tf32;
+    tn::session_options o{.allow_tf32 = n == numbers::tf32};
     tn::session s(g, o);
     s.run(tn::initialize_variables());
     const auto step = s.callable_untyped({}, {}, targets);

@@ -3,7 +3,6 @@
 // thread.
 
 #include <cmath>
-#include <cstdlib>
 #include <random>
 
 #include <tenon/ops/linear/matmul.hpp>
@@ -41,8 +40,7 @@ void through_graph(benchmark::State& state, const product& p) {
     const tn::graph g;
     const tn::graph_scope scope(g);
     const tn::any_array a = left(p), b = right(p);
-    tn::session_options o;
-    o.intra_op_threads = 1;
+    tn::session_options o{.intra_op_threads = 1};
     tn::session s(g, o);
     std::vector<tn::any_tensor> xs, ys;
     const tn::any_tensor w = tn::untyped::placeholder(tn::element_type::float32, b.extents());

@@ -3,7 +3,6 @@
 // speed of 1.6 is therefore 0.8 of the bandwidth. One thread, then two.
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -52,9 +51,7 @@ void reduce(benchmark::State& state, const tn::extents& sizes, const reduction& 
     const tn::any_array x = values().share().reshape(sizes);
     const tn::any_tensor in = tn::untyped::placeholder(tn::element_type::float32, sizes);
     const tn::any_tensor out = r(in);
-    tn::session_options o;
-    o.intra_op_threads = threads;
-    o.use_per_session_threads = true;
+    tn::session_options o{.intra_op_threads = threads, .use_per_session_threads = true};
     tn::session s(g, o);
     const auto run = [&] {
         std::vector<tn::fed_value> feeds;

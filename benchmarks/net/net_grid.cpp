@@ -3,7 +3,6 @@
 // shared with whatever else runs here, so that is told twice: by the clock, which means something where `cores` is n or more and they
 // are idle; and by CPU seconds a network, which is what the networks cost each other and the search costs them.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -53,9 +52,7 @@ struct cost {
 cost cost_of(const std::vector<tn::grid_device>& devices) {
     std::vector<int> networks;
     for (int i = 0; i < static_cast<int>(devices.size()); ++i) networks.push_back(i);
-    tn::grid_search_options o;
-    o.keep = 0;
-    o.log = [](const std::string&) {};
+    tn::grid_search_options o{.keep = 0, .log = [](const std::string&) {}};
     tn::grid_search search(tn::grid(tn::axis("network", &settings::network, networks)), devices, o);
     const double cpu = timing::core_seconds();
     const auto began = std::chrono::steady_clock::now();
@@ -85,8 +82,7 @@ void compare(const char* title, const std::vector<tn::grid_device>& all) {
 }
 
 tn::task task_with(int cpus) {
-    tn::task_options o;
-    o.cpu_devices = cpus;
+    tn::task_options o{.cpu_devices = cpus};
     o.intra_op_threads = 1; // a device is a core
     return tn::task(o);
 }
@@ -111,8 +107,7 @@ int main() {
     const tn::cluster c({{"worker", at}});
     std::vector<tn::server> servers;
     for (int i = 0; i < 4; ++i) {
-        tn::server_options o;
-        o.intra_op_threads = 1;
+        tn::server_options o{.intra_op_threads = 1};
         servers.emplace_back(c, "worker", i, o);
     }
     const auto tasks = tn::devices_of(c);

@@ -34,8 +34,7 @@ constexpr double training_seconds = 2;
 const std::string no = "no", by_itself = "by_itself", synchronous = "synchronous", data_parallel = "data_parallel";
 
 int serve(const tn::cluster& c, const std::string& job, int index, int threads, const std::string& trains) {
-    tn::server_options o;
-    o.intra_op_threads = threads;
+    tn::server_options o{.intra_op_threads = threads};
     tn::server server(c, job, index, o);
     const int workers = static_cast<int>(c.tasks("worker").size());
     std::unique_ptr<mlp_worker> by;

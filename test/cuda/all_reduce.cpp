@@ -109,9 +109,7 @@ std::vector<float> mirrored_losses(const std::vector<tn::device_name>& devices, 
         xs(i, 1) = b;
         ys(i, 0) = 3 * a - 2 * b + 1;
     }
-    tn::session_options o;
-    o.cpu_devices = 4;
-    o.allow_soft_placement = true;
+    tn::session_options o{.cpu_devices = 4, .allow_soft_placement = true};
     initialized_session s(g, o);
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(train, loss));
     std::vector<float> all;

@@ -151,9 +151,7 @@ TEST_CASE("large feeds of a recorded step arrive whole, whichever of the session
         const own_graph g;
         const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents{size});
         const tn::any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::add_n({x, tn::untyped::add_n({x, x})}); });
-        tn::session_options o;
-        o.intra_op_threads = 3;
-        o.use_per_session_threads = true;
+        tn::session_options o{.intra_op_threads = 3, .use_per_session_threads = true};
         tn::session s(g, o);
         for (int run = 0; run < 4; ++run) {
             tn::any_array fed(tn::element_type::float32, tn::extents{size});

@@ -149,8 +149,7 @@ TEST_CASE("a card that cannot be used is left out of sessions, which say so: tho
                 CHECK_THROWS_AS((void)s.run(tn::feed(x, filled(1)), there), tn::internal_error);
             }
             std::vector<std::string> lines;
-            tn::session_options o;
-            o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+            tn::session_options o{.placement_log = [&](const std::string& line) { lines.push_back(line); }};
             tn::session s(g, o);
             CHECK(s.run(tn::feed(x, filled(1)), here)(n - 1) == 2);
             const std::string text =

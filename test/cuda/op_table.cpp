@@ -102,8 +102,7 @@ TEST_CASE("every op gives on a GPU what it gives on the host") {
                 const setting at = setting_of(s, t);
                 const std::vector<any_array> values = random_values(s, at, random);
                 const std::vector<any_array> wanted = run(build_on("/cpu:0", e, s, at), values);
-                session_options gpu;
-                gpu.allow_soft_placement = !find_op(e.op)->gpu_types.has(t);
+                session_options gpu{.allow_soft_placement = !find_op(e.op)->gpu_types.has(t)};
                 std::vector<any_array> got;
                 CHECK_NOTHROW(got = run(build_on("/gpu:0", e, s, at), values, gpu));
                 CHECK(difference_between(e, got, wanted) == "");

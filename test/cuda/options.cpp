@@ -90,8 +90,7 @@ TEST_CASE("SEMANTICS 10: a card that is not there, or is named twice, is refused
 TEST_CASE("SEMANTICS 10: cards below the least capability are left out, and the log says so") {
     four_cards();
     names lines;
-    tn::session_options o;
-    o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+    tn::session_options o{.placement_log = [&](const std::string& line) { lines.push_back(line); }};
     CHECK(gpus_of(tn::session(o).list_logical_devices()) == names{"Card 0", "Card 2", "Card 3"});
     REQUIRE(lines.size() == 1);
     CHECK(contains(lines[0], "GPU 1 is left out: its compute capability is 7.0, and 7.5 is asked for"));

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <functional>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -44,9 +43,7 @@ using tn::emulator::nccl::fail;
 struct tasks {
     explicit tasks(int n) {
         const tn::cluster cluster({{"worker", free_addresses(n)}});
-        tn::server_options o;
-        o.heartbeat = 0.2;
-        o.lease = 1;
+        tn::server_options o{.heartbeat = 0.2, .lease = 1};
         for (int i = 0; i < n; ++i) up.push_back(std::make_unique<tn::server>(cluster, "worker", i, o));
     }
     // body(rank, group) of each, on a thread of its own; what each throws.
@@ -106,8 +103,7 @@ struct summed {
         return f;
     }
     std::vector<tn::any_array> run(double seconds) const {
-        tn::session_options o;
-        o.operation_timeout = seconds;
+        tn::session_options o{.operation_timeout = seconds};
         tn::session sess(o);
         return sess.run_untyped(given(), {value});
     }

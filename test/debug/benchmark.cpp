@@ -32,8 +32,7 @@ TEST_CASE("a node's kernel gives what a step gives, on every kind of device, wit
     const auto w = tn::variable<float, tn::shape<3, 2>>("w", tn::ones());
     const tn::any_tensor twice = tn::detail::as_tensor(x * 2.0f), product = tn::matmul(x, w),
                          fused = tn::detail::as_tensor((x * 2.0f - 1.0f) * x), total = tn::sum<0>(x);
-    tn::session_options simulated;
-    simulated.gpus = tn::simulated_gpu(1, 64 << 20);
+    tn::session_options simulated{.gpus = tn::simulated_gpu(1, 64 << 20)};
     for (const tn::session_options& o : {tn::session_options(), simulated}) {
         tn::session s(g, o);
         s.run(w.initializer());

@@ -79,8 +79,7 @@ private:
             session_.emplace(graph_, two_threads());
             return;
         }
-        tn::session_options o;
-        o.allow_soft_placement = true;
+        tn::session_options o{.allow_soft_placement = true};
         session_.emplace(std::vector<tn::task>{tn::task({.job = "work"}), tn::task({.job = "store"})}, graph_, o);
     }
     tn::graph graph_;

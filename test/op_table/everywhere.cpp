@@ -69,9 +69,7 @@ TEST_CASE("every device gives the same bits") {
 }
 
 TEST_CASE("what is not fused or folded gives the right numbers too") {
-    session_options plainly;
-    plainly.fuse = false;
-    plainly.fold_constants = false;
+    session_options plainly{.fold_constants = false, .fuse = false};
     for_each_sample([&](const entry& e, const sample& s, element_type t) {
         INFO(name_of(e, s, t));
         const setting at = setting_of(s, t);

@@ -16,8 +16,7 @@ bool client_program::open(std::size_t task, double limit, bool filtered) {
     closed_ = false;
     master_ = task;
     asked_ = transport_.now();
-    tn::session_options o;
-    o.open_timeout = limit;
+    tn::session_options o{.open_timeout = limit};
     usable_.clear();
     if (filtered) {
         o.device_filters = {"/job:ps"};

@@ -14,8 +14,7 @@ TEST_CASE("SEMANTICS 35: a reader on a server reads files below the folder that 
     std::filesystem::create_directory(folder.path() / "allowed");
     write_bytes(folder / "allowed/a", "1\n2\n");
     write_bytes(folder / "secret", "3\n");
-    tn::server_options o;
-    o.files = folder / "allowed";
+    tn::server_options o{.files = folder / "allowed"};
     servers all(1, 1, o);
     const own_graph g;
     const tn::device_scope there("/job:worker/task:0");

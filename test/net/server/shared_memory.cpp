@@ -8,8 +8,7 @@ TEST_CASE("server: large values between tasks of one machine go through shared m
         const std::vector<std::string> at = free_addresses(2);
         const tn::cluster cluster({{"ps", {at[0]}}, {"worker", {at[1]}}});
         std::atomic<int> used{0}, refused{0};
-        tn::server_options o;
-        o.shared_memory = wanted;
+        tn::server_options o{.shared_memory = wanted};
         o.log = [&](const std::string& line) {
             used += line.find("large payloads go through shared memory") != std::string::npos;
             refused += line.find("no shared memory") != std::string::npos;

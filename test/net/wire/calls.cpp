@@ -171,8 +171,7 @@ TEST_CASE("calls: what of a session's options travels, and what is left to the t
     CHECK_FALSE((back.fold_constants || back.fuse));
     CHECK(back.cost_measurements->to_json() == o.cost_measurements->to_json());
 
-    tn::session_options threads;
-    threads.intra_op_threads = 4;
+    tn::session_options threads{.intra_op_threads = 4};
     CHECK_ERROR(tn::invalid_argument_error, "intra_op_threads", settings_of(threads));
 }
 

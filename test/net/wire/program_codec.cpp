@@ -261,8 +261,7 @@ TEST_CASE("random steps with queues on two tasks give by wire what a session giv
                 fetches.push_back({a, b, tn::untyped::assign_add(count, b)});
             }
         }
-        tn::session_options o;
-        o.fuse = random() % 2;
+        tn::session_options o{.fuse = random() % 2 == 1};
         tn::session local({tn::task({.intra_op_threads = 2, .job = "worker", .index = 0}),
                            tn::task({.intra_op_threads = 2, .job = "worker", .index = 1})},
                           g, o);

@@ -123,8 +123,7 @@ TEST_CASE("float tensors travel as bfloat16 where that is asked for, and as they
                 back = there * 1.0f; // again: it is there already
                 on_own_task = x + 0.0f;
             }
-            tn::session_options o;
-            o.wire_type = wire;
+            tn::session_options o{.wire_type = wire};
             tn::session sess = by_net ? tn::session(cluster.target("worker", 0), g, o)
                                       : tn::session(std::vector<tn::task>{local[1], local[0]}, g, o);
             const auto got = sess.run(tn::feed(x, array_of(values)), back, on_own_task, wide, whole, one);
@@ -210,8 +209,7 @@ TEST_CASE("as bfloat16 half of the bytes go") {
     std::vector<std::size_t> bytes;
     for (const tn::element_type wire : {tn::element_type::none, tn::element_type::bfloat16}) {
         sum_of_variables<50000> m(4);
-        tn::session_options o;
-        o.wire_type = wire;
+        tn::session_options o{.wire_type = wire};
         tn::session sess(cluster.target("worker", 0), m.g, o);
         sess.run(m.initialize);
         cluster.seen->forget();

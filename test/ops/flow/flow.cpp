@@ -4,7 +4,10 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;
@@ -248,8 +251,7 @@ TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and
         const auto loss = sum(square(last)) + mean(all);
         const auto [dw] = gradients(loss, w);
         const auto train = w.assign(w - 1e-6 * dw);
-        session_options o;
-        o.gpus = simulated_gpu(1, std::size_t{1} << 24);
+        session_options o{.gpus = simulated_gpu(1, std::size_t{1} << 24)};
         initialized_session s(g, o);
         for (const auto& e : s.explain_placement(train).edges) // but that the step's result is fetched
             CHECK_MESSAGE((e.bytes == 0 || e.once || e.to.empty()), e.tensor);

@@ -74,8 +74,7 @@ summed_rows_step run_summed_rows(const summed_rows& of, const char* device, bool
             for (const any_tensor& d : detail::add_gradients({norm, sum}, {x, y, bias, gamma, beta}, {dn, ds}))
                 if (d.node()) fetches.push_back(multiply(d, 2));
     }
-    session_options o;
-    o.fuse = fuse;
+    session_options o{.fuse = fuse};
     session s(g, o);
     const auto again = [&] {
         std::vector<fed_value> all;

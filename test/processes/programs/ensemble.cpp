@@ -39,8 +39,7 @@ int answer_as_told(int member, const std::string& cluster) {
     const auto w = tn::constant<float, tn::shape<2, 3>>({{1, -2, 0.5f}, {0.25f, 3, -1}});
     const tn::operation serve =
         q.serve(member, [&](auto x) { return tn::matmul(x, w) * static_cast<float>(member + 1); });
-    tn::session_options with;
-    with.device_filters = {"/job:ps", task};
+    tn::session_options with{.device_filters = {"/job:ps", task}};
     tn::monitored_session sess({.target = self.target(), .session = with, .recovery_timeout = 60});
     std::printf("serves\n");
     std::fflush(stdout);

@@ -26,9 +26,7 @@ int main(int argc, char** argv) {
         const auto counted = tn::variable("counted", std::int64_t{0}, {.trainable = false});
         const auto count = counted.assign_add(std::int64_t{1});
         const char* checkpoint = std::getenv("CHECKPOINT");
-        tn::session_options limits;
-        limits.device_filters = self.device_filters();
-        limits.operation_timeout = 30;
+        tn::session_options limits{.operation_timeout = 30, .device_filters = self.device_filters()};
         tn::monitored_session s({.target = self.target(),
                                  .session = limits,
                                  .is_chief = self.is_chief(),

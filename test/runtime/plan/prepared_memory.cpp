@@ -21,8 +21,7 @@ std::string refusal(tn::session& s, const tn::any_tensor& fed, tn::any_array val
 
 TEST_CASE("a table that is larger than the limit is refused before it is made, by node, sizes and limit") {
     constexpr std::size_t limit = std::size_t{64} << 20;
-    tn::session_options o;
-    o.memory_limit = limit;
+    tn::session_options o{.memory_limit = limit};
     const own_graph g;
     const tn::any_tensor x = u::placeholder(tn::element_type::uint8, {1, 2, 1, 1}, "x");
     const tn::any_tensor y = u::resize(x, tn::interpolation::nearest, std::int64_t{1} << 31, 1);
@@ -44,8 +43,7 @@ TEST_CASE("a table that is larger than the limit is refused before it is made, b
 }
 
 TEST_CASE_FIXTURE(in_graph, "lists of matrices of an uneven batch count as well") {
-    tn::session_options o;
-    o.memory_limit = std::size_t{4} << 20;
+    tn::session_options o{.memory_limit = std::size_t{4} << 20};
     const tn::any_tensor a = u::placeholder(tn::element_type::float32, {2000, 1, 1, 1}, "a");
     const tn::any_tensor b = u::placeholder(tn::element_type::float32, {1, 2000, 1, 1}, "b");
     const tn::any_tensor c = u::sum(u::matmul(a, b));
@@ -72,8 +70,7 @@ TEST_CASE_FIXTURE(in_graph, "without a limit the machine's memory is one") {
 TEST_CASE_FIXTURE(in_graph, "what kernels hold is in use as long as their plan is kept") {
     const tn::any_tensor x = u::placeholder(tn::element_type::float32, {1, 4, 4, 1}, "x");
     const tn::any_tensor y = u::sum(u::resize(x, tn::interpolation::bilinear, 5000, 8));
-    tn::session_options o;
-    o.kept_plans = 1;
+    tn::session_options o{.kept_plans = 1};
     tn::session s(g, o);
     const auto run = [&](const tn::any_tensor& fetched) {
         std::vector<tn::fed_value> feeds;

@@ -27,9 +27,7 @@ std::int64_t flushed(const tn::session_options& o, std::int64_t n, const std::st
 } // namespace
 
 TEST_CASE("flush_denormals: denormal numbers are 0 in the session's kernels, on every thread, and nowhere else") {
-    tn::session_options plain;
-    plain.intra_op_threads = 4;
-    plain.use_per_session_threads = true;
+    tn::session_options plain{.intra_op_threads = 4, .use_per_session_threads = true};
     tn::session_options flushing = plain;
     flushing.flush_denormals = true;
     for (const std::int64_t n : {1, 7, 64, 300000}) { // one thread's work, and several threads'
@@ -50,9 +48,7 @@ TEST_CASE(
     auto y = c + c;
     for (const bool flush : {false, true})
         for (const bool fold : {false, true}) {
-            tn::session_options o;
-            o.flush_denormals = flush;
-            o.fold_constants = fold;
+            tn::session_options o{.flush_denormals = flush, .fold_constants = fold};
             tn::session sess(g, o);
             CHECK((sess.run(y).item() == 0) == (flush && tn::can_flush_denormals));
         }

@@ -111,9 +111,7 @@ TEST_CASE("SEMANTICS 40: so do replicas on workers whose variables a setter deal
         std::vector<tn::task> tasks;
         for (const char* job : {"worker", "ps"})
             for (int i = 0; i < 2; ++i) {
-                tn::task_options o;
-                o.job = job;
-                o.index = i;
+                tn::task_options o{.job = job, .index = i};
                 tasks.emplace_back(o);
             }
         tn::session sess(tasks, g);

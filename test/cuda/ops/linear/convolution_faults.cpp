@@ -42,8 +42,7 @@ struct small_convolution {
         const any_tensor b = tn::untyped::placeholder(tn::element_type::float32, extents{1});
         y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_bias(x, w, b, true); });
         inputs = {x, w, b};
-        tn::session_options o;
-        o.allow_tf32 = tf32;
+        tn::session_options o{.allow_tf32 = tf32};
         s = std::make_unique<tn::session>(g, o);
     }
     ~small_convolution() {

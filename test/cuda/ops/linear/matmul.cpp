@@ -105,8 +105,7 @@ TEST_CASE_TEMPLATE("a product's gradients on a GPU are those that the CPU comput
             const tn::device_scope inside(device);
             d = tn::detail::add_gradients({tn::untyped::matmul(x, w, p.transpose_a, p.transpose_b)}, {x, w});
         }
-        tn::session_options o;
-        o.allow_soft_placement = true;
+        tn::session_options o{.allow_soft_placement = true};
         tn::session s(g, o);
         return s.run_untyped(tn::test::fed(x, a, w, b), d);
     };

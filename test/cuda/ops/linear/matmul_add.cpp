@@ -26,8 +26,7 @@ template <class T> std::vector<double> trained(const char* device, way how, cons
         step = tn::gradient_descent(0.125).apply_gradients({{d, kept}}, {.advance_global_step = false});
         if (how == way::fetched) fetched.push_back(d);
     }
-    tn::session_options o;
-    o.allow_soft_placement = true;
+    tn::session_options o{.allow_soft_placement = true};
     o.check_numerics = how == way::written_apart; // then it is written into the variable afterwards
     tn::session s(g, o);
     const any_tensor start = tn::untyped::placeholder(w.element(), w.extents());

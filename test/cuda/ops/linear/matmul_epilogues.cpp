@@ -271,8 +271,7 @@ TEST_CASE("a step of layers with float masters has gelu and the gradients of bia
         const auto model = tn::nn::mixed_precision<T>(tn::nn::sequential(hidden, last));
         auto x = tn::placeholder<float, tn::shape<24, 40>>("x");
         const auto train = tn::gradient_descent(0.5).minimize(mean(square(model(x) - 1.0F)));
-        tn::session_options o;
-        o.allow_soft_placement = true;
+        tn::session_options o{.allow_soft_placement = true};
         initialized_session s(o);
         tn::array<float, tn::shape<24, 40>> fed;
         for (std::int64_t i = 0; i < fed.size(); ++i) fed[i] = static_cast<float>(i * 37 % 41 - 20) / 20;

@@ -10,8 +10,7 @@ using namespace net_test;
 TEST_CASE_FIXTURE(in_graph, "capacity: a session with 10,000 variables on two ps initialises, reads and saves them") {
     constexpr int count = memory_counts ? 10000 : 1000; // a sanitizer takes its time
     const temporary_folder folder;
-    tn::server_options o;
-    o.files = folder.path().string();
+    tn::server_options o{.files = folder.path().string()};
     servers all(2, 1, o);
     std::vector<tn::any_tensor> variables;
     {

@@ -24,8 +24,7 @@ TEST_CASE("SEMANTICS 22: tasks of two runs refuse each other, whatever their add
     all.options.run = "another";
     all.start("worker", 0);
     const auto x = tn::on("/job:ps/task:0", [] { return tn::variable("x", 1.0f); });
-    tn::session_options soon;
-    soon.open_timeout = 1;
+    tn::session_options soon{.open_timeout = 1};
     const std::string why =
         message_of<tn::error>([&] { tn::session(all.at("worker", 0).target(), soon).run(x.initializer()); });
     CHECK(contains(why, "another run"));

@@ -37,11 +37,9 @@ struct model {
 };
 
 tn::session here(const model& m) {
-    tn::session_options o;
-    o.allow_soft_placement = true;
+    tn::session_options o{.allow_soft_placement = true};
     const auto task = [](const char* job) {
-        tn::task_options t;
-        t.job = job;
+        tn::task_options t{.job = job};
         return tn::task(t);
     };
     return tn::session({task("worker"), task("ps")}, m.graph, o);
