@@ -3,7 +3,8 @@
 #include "ops/untyped_run.hpp"
 
 namespace nn = tenon::nn;
-using namespace tenon::test;
+using tenon::test::check_gradients;
+using tenon::test::input;
 
 namespace {
 

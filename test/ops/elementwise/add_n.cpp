@@ -7,7 +7,10 @@
 // TOUR 5: a sum of a list of tensors.
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;

@@ -2,7 +2,8 @@
 #include "../check_gradients.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::input;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;

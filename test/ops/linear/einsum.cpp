@@ -4,7 +4,8 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::element;
+using test::random_array;
 
 namespace {
 

@@ -8,7 +8,8 @@
 // Fourier transforms; test/op_table/entries/linear/fourier.cpp has their sums for few numbers.
 
 using namespace tenon;
-using namespace test;
+using test::element;
+using test::random_array;
 
 namespace {
 

@@ -4,7 +4,9 @@
 #include "ops/linear/product_checks.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::input;
+using test::random_array;
 
 namespace {
 

@@ -4,7 +4,8 @@
 // Decompositions, systems of equations, inverses and determinants, against plain loops in double.
 
 using namespace tenon;
-using namespace test;
+using test::element;
+using test::random_array;
 
 namespace {
 

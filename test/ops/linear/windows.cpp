@@ -6,7 +6,8 @@
 // Convolutions and pools in one and three dimensions, against plain loops.
 
 using namespace tenon;
-using namespace test;
+using test::element;
+using test::random_array;
 
 namespace {
 

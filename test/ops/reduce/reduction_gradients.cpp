@@ -3,7 +3,8 @@
 #include "../random/random_arrays.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::input;
 
 namespace {
 

@@ -4,7 +4,10 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;

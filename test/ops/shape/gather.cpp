@@ -4,7 +4,10 @@
 #include "ops/untyped_run.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
 
 TEST_CASE_FIXTURE(in_graph, "gather: an index that is out of range fails the step and is named") {
     const auto table = placeholder<float, shape<5, 2>>("table");

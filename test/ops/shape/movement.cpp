@@ -4,7 +4,12 @@
 #include "../untyped_run.hpp"
 
 using namespace tenon;
-using namespace test;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
+using test::run;
+using test::unknown_placeholder;
 
 namespace {
 

@@ -6,7 +6,8 @@
 // SEMANTICS 20: scatter updates of variables.
 
 using namespace tenon;
-using namespace test;
+using test::element;
+using test::random_array;
 
 namespace {
 inline constexpr struct batch_size : dim<"batch"> {} batch;
