@@ -8,7 +8,6 @@
 //     95 % of the images are told right: yes
 #include <tenon/input.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <random>

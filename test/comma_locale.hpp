@@ -2,7 +2,6 @@
 
 #include <clocale>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "temporary_folder.hpp"

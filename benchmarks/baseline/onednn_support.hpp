@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <unordered_map>
-#include <vector>
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.hpp>

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>

@@ -7,7 +7,6 @@
 //
 //   net_pipeline [--seconds S] [--micro-batches M]
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>

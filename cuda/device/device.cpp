@@ -2,7 +2,6 @@
 
 #include <cuda/device/error.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/add_node.hpp>
 #include <tenon/op/gpu_kernels.hpp>
 
 namespace tenon::cuda {

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <mutex>
 
 #include <net/client/client.hpp>
 #include <net/rpc/asking.hpp>

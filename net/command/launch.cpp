@@ -6,7 +6,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>

@@ -1,7 +1,6 @@
 #include <net/serve/open_inference.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <tenon/arrow.hpp>
 #include <tenon/data/from.hpp>

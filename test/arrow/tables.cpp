@@ -1,9 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <tenon/arrow.hpp>

@@ -4,7 +4,6 @@
 #include <thread>
 
 #include <tenon/concurrency/exit_gate.hpp>
-#include <tenon/core/error.hpp>
 
 using tenon::detail::exit_gate;
 

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <thread>
 #include <vector>
 

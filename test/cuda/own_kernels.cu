@@ -1,6 +1,5 @@
 #include "own_kernels.hpp"
 
-#include <cuda/kernels/elements.hpp>
 #include <cuda/kernels/launch.hpp>
 
 namespace own {

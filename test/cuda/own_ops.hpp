@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstring>
 
 #include <tenon/tenon.hpp>

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 #include "../../examples/models/tenon/autoencoder.hpp"
 #include "../../examples/models/tenon/batch.hpp"

@@ -2,7 +2,6 @@
 // and run where it is small, with gradients of what is floating. That may fail, with one of the library's errors.
 // covers: graph/json io/json/json_value io/json/json_parse graph/json_write graph/graph graph/scope op/attributes core/device_name
 
-#include <cstring>
 #include <utility>
 
 #include <tenon/core/error.hpp>

@@ -1,7 +1,6 @@
 // A server, and a program that trains on it, in one process. Says its target, then does what lines ask for: "steps N" runs N steps; "train"
 // goes on until the next line. Each line is answered with how many steps have run, and with what the variable is. Ends with its input.
 #include <atomic>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <string>

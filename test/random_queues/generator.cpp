@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <optional>
 #include <random>
-#include <set>
 
 #include <tenon/runtime/device/simulated_gpu.hpp>
 

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 
 #include "random_queues/program.hpp"
 #include "reference/overlap/overlap.hpp"

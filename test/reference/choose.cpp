@@ -1,6 +1,5 @@
 #include "reference/choose.hpp"
 
-#include <cstring>
 #include <string_view>
 
 #include <tenon/core/error.hpp>

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>

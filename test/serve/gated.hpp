@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 #include <tenon/models.hpp>
 

@@ -3,7 +3,6 @@
 #include <cuda/fft/transforms.hpp>
 #include <cuda/kernels/linear/fourier.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/memory_pieces.hpp>
 #include <tenon/ops/linear/fourier.hpp>
 
 namespace tenon::cuda {

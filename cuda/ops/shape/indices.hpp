@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include <cuda/device/context.hpp>
 #include <cuda/kernels/shape/indices.hpp>
 #include <cuda/ops/sorted_pairs.hpp>

@@ -3,7 +3,6 @@
 #include <cuda/device/error.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/add_node.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/resources/resources.hpp>
 

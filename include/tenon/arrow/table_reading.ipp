@@ -3,10 +3,7 @@
 #include <tenon/arrow/table_reading.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
-#include <set>
-#include <span>
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/file_walk.hpp>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tenon/core/with_element.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/io/example/example_wire.hpp>
 #include <tenon/io/files/file.hpp>

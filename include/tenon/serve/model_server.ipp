@@ -4,7 +4,6 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/text/number_text.hpp>
 #include <tenon/serve/local_model.hpp>
 #include <tenon/serve/model_server.hpp>
 

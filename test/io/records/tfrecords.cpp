@@ -1,4 +1,3 @@
-#include <tenon/io/records/tfrecord.hpp>
 #include <io/sources.hpp>
 
 #include "tests.hpp"

@@ -1,5 +1,4 @@
 #include <bit>
-#include <charconv>
 
 #include <tenon/io/text/element_text.hpp>
 

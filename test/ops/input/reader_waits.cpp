@@ -1,6 +1,4 @@
 #include <tenon/input.hpp>
-#include <tenon/io/files/input_path.hpp>
-#include <tenon/io/records/tfrecord.hpp>
 
 #include "tests.hpp"
 #include "ops/waiting.hpp"

@@ -1,5 +1,3 @@
-#include <bit>
-
 #include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "ops/untyped_run.hpp"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <tenon/ops/gradients.hpp>

@@ -2,7 +2,6 @@
 #include "own_graph.hpp"
 
 #include <cmath>
-#include <limits>
 #include <type_traits>
 #include <vector>
 

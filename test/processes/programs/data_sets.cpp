@@ -1,7 +1,6 @@
 // A worker whose iterators are on a parameter server, which `tenon serve` runs: data sets stay in the worker's program, functions and
 // all (SEMANTICS 38). What a session of this process gives is the oracle.
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -9,8 +8,6 @@
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <tuple>
 #include <vector>
 
 #include <tenon/input.hpp>

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
-#include <tuple>
 
 #include <net/client/client.hpp>
 #include <net/rpc/asking.hpp>

@@ -8,7 +8,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 
 #include <filesystem>
-#include <list>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

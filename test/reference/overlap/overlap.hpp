@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "reference/order.hpp"

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <tenon/runtime/trace/trace_record.hpp>

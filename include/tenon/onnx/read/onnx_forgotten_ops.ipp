@@ -2,7 +2,6 @@
 
 #include <tenon/onnx/onnx_call.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
-#include <tenon/ops/elementwise/untyped_formulas.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 
 /// Operators that ONNX's first sets had and later ones have not, as models of those days have them.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tenon/onnx/onnx_call.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/einsum.hpp>
 #include <tenon/ops/linear/matmul.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tenon/onnx/onnx_call.hpp>
-#include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 
 /// Steps of optimisers, ONNX's preview of training: R, the rate; T, how many steps there were; then of each parameter its value, gradient and

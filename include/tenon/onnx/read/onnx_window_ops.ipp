@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_windows.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>

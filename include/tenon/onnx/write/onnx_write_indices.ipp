@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tenon/core/with_element.hpp>
 #include <tenon/io/onnx/onnx_messages.hpp>
 #include <tenon/onnx/onnx_writer.hpp>
 #include <tenon/op/axes.hpp>

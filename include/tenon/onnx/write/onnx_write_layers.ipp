@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tenon/onnx/onnx_writer.hpp>
-#include <tenon/op/axes.hpp>
 #include <tenon/ops/elementwise/add_n.hpp>
 #include <tenon/ops/linear/convolution.hpp>
 #include <tenon/ops/linear/matmul.hpp>

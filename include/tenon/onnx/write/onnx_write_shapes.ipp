@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include <tenon/core/with_element.hpp>
 #include <tenon/io/onnx/onnx_messages.hpp>
 #include <tenon/onnx/onnx_writer.hpp>
 #include <tenon/op/axes.hpp>

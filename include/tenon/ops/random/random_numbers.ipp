@@ -1,7 +1,6 @@
 #pragma once
 
 #include <bit>
-#include <type_traits>
 #include <utility>
 
 #include <tenon/op/widened.hpp>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <type_traits>
 
 #include <tenon/dense/strided_copy.hpp>
 #include <tenon/ops/rows/attention_blocks.hpp>

@@ -13,7 +13,6 @@
 #include <tenon/runtime/plan/rewrite/prune.hpp>
 #include <tenon/runtime/plan/rewrite/rewrite.hpp>
 #include <tenon/runtime/run/executable.hpp>
-#include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::runtime {
 

@@ -9,7 +9,6 @@
 #include <tenon/core/array/large_memory.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/op/gpu_kernels.hpp>
-#include <tenon/graph/add_node.hpp>
 #include <tenon/memory/memory_budget.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/simd/isa.hpp>

@@ -1,6 +1,5 @@
 #include "op_table/table.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <tenon/ops/linear/decomposition.hpp>
