@@ -39,18 +39,20 @@ struct opcode_info {
     opcode_group group;
 };
 
-constexpr opcode_info info_of(opcode op) noexcept {
+constexpr opcode_info info_of(opcode op) noexcept { // by choices: a table of its own would be made by each call
     using enum opcode_group;
-    constexpr opcode_info table[] = {
-#define TENON_SOURCE(NAME) {#NAME, 0, source},
-#define TENON_UNARY(NAME, GROUP, ...) {#NAME, 1, GROUP},
-#define TENON_BINARY(NAME, GROUP, ...) {#NAME, 2, GROUP},
-#define TENON_TERNARY(NAME, GROUP, ...) {#NAME, 3, GROUP},
-#define TENON_CONVERSION(NAME, ...) {#NAME, 1, conversion},
+#define TENON_SOURCE(NAME) \
+    if (op == opcode::NAME) return {#NAME, 0, source};
+#define TENON_UNARY(NAME, GROUP, ...) \
+    if (op == opcode::NAME) return {#NAME, 1, GROUP};
+#define TENON_BINARY(NAME, GROUP, ...) \
+    if (op == opcode::NAME) return {#NAME, 2, GROUP};
+#define TENON_TERNARY(NAME, GROUP, ...) \
+    if (op == opcode::NAME) return {#NAME, 3, GROUP};
+#define TENON_CONVERSION(NAME, ...) \
+    if (op == opcode::NAME) return {#NAME, 1, conversion};
 #include <tenon/tape/instructions.inl>
-    };
-    static_assert(sizeof(table) / sizeof(table[0]) == opcode_count);
-    return table[static_cast<int>(op)];
+    return {"", 0, source};
 }
 
 /// True when `op` accepts first operands of (compute) type `e`.
