@@ -134,9 +134,12 @@ TEST_CASE("formulas of two numbers, with a column and a row broadcast") {
         [](double a, double b) { return a + 0.25 * (b - a); }, usual, positive);
 }
 
-TEST_CASE("1 // 0.1 is 9, as in Python") {
-    auto x = placeholder<double, shape<1>>();
-    CHECK(run(floor_divide(x, 0.1), fed(x, numbers<double>(extents(1), {1.0})))[0] == 9);
+TEST_CASE("1 // 0.1 is 9, and 1 // -infinity is -1, as in Python") {
+    auto x = placeholder<double, shape<2>>();
+    const auto fed_x = fed(x, numbers<double>(extents(2), {1.0, -3.0}));
+    CHECK(run(floor_divide(x, 0.1), fed_x) == std::vector<double>{9, -30});
+    CHECK(run(floor_divide(x, infinity), fed_x) == std::vector<double>{0, -1});
+    CHECK(run(floor_divide(x, -infinity), fed_x) == std::vector<double>{-1, 0});
 }
 
 TEST_CASE_FIXTURE(in_graph, "nan_to_num: finite numbers of the tensor's own type") {

@@ -69,10 +69,12 @@ inline constexpr auto squared_difference_of = [](auto a, auto b) {
 };
 inline constexpr auto lerp_of = [](auto a, auto b, auto t) { return t * (b - a) + a; };
 inline constexpr auto clip_of = [](auto x, auto low, auto high) { return minimum(maximum(x, low), high); };
-// (a - a mod b) is a multiple of b up to rounding, so 1 // 0.1 is 9.
+// (a - fmod(a, b)) is a multiple of b up to rounding, so 1 // 0.1 is 9; rounded down it is one less where a mod b is another remainder.
 inline constexpr auto floor_divide_of = [](auto a, auto b) {
     if constexpr (std::is_integral_v<typename decltype(a)::element_type>) return (a - a % b) / b;
-    else return select(b == zero, a / b, round((a - a % b) / b));
+    else
+        return select(b == zero, a / b,
+                      select(a % b == fmod(a, b), round((a - fmod(a, b)) / b), round((a - fmod(a, b)) / b) - one));
 };
 inline constexpr auto divide_no_nan_of = [](auto a, auto b) {
     return select(b == zero, zero, a / select(b == zero, one, b));
