@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <tenon/io/numpy/npy.hpp>
+#include <tenon/io/onnx/onnx_messages.hpp>
 #include <tenon/onnx/onnx.hpp>
 
 #include "tests.hpp"
@@ -46,6 +47,8 @@ struct written_again {
         for (const auto& i : inputs) fed.push_back(i.tensor);
         const auto wanted = s.run_untyped(feeds(fed), outputs);
         const std::string bytes = tn::onnx_bytes(s, inputs, named);
+        for (const auto& n : tn::detail::onnx::read_model(bytes, name).graph.nodes)
+            for (const auto& a : n.attributes) CHECK((a.name != "allowzero" || n.op == "Reshape"));
         {
             const own_graph second;
             const tn::onnx_model m = tn::parse_onnx(std::as_bytes(std::span(bytes)));
@@ -100,6 +103,16 @@ TEST_CASE_FIXTURE(in_graph, "what ONNX has no operator for is written as several
     by.check(s, "atan2", {tn::atan2(x, y), tn::atan2(y, x), tn::atan2(x, -x)});
     by.check(s, "where_of_integers", {tn::where(x > 0.0f, i, -i)});
     by.check(s, "shuffled", {tn::random_shuffle(i), tn::random_permutation<std::int32_t, tn::shape<7>>()});
+}
+
+TEST_CASE_FIXTURE(in_graph, "attention of fewer heads of keys, with a mask of sizes from the run") {
+    const auto q = tn::placeholder<float, tn::shape<rows, 4, 3, 5>>("q");
+    const auto k = tn::placeholder<float, tn::shape<rows, 2, 6, 5>>("k");
+    const auto mask = tn::placeholder<float, tn::shape<rows, 4, 3, 6>>("mask");
+    const written_again by{{{"q", q}, {"k", k}, {"mask", mask}},
+                           shares_of(waves({2, 4, 3, 5}, 0.7), waves({2, 2, 6, 5}, 1.3), waves({2, 4, 3, 6}, 2.1))};
+    tn::session s(g);
+    by.check(s, "grouped_attention", {tn::attention(q, k, k, mask)});
 }
 
 TEST_CASE_FIXTURE(in_graph, "lgamma is written as its series, and places of pools as those of the values") {

@@ -67,8 +67,8 @@ inline void write_reshape(writer& w, const node& n) {
     w.give(n, w.add("Reshape", {x, shape}));
 }
 inline void write_reshape_like(writer& w, const node& n) {
-    const std::string shape = sizes_of(w, w.input(n, 1), n.input_type(1).extents);
-    w.give(n, w.with("allowzero", std::int64_t{1}).add("Reshape", {w.input(n, 0), shape}));
+    const std::string x = w.input(n, 0), shape = sizes_of(w, w.input(n, 1), n.input_type(1).extents);
+    w.give(n, w.with("allowzero", std::int64_t{1}).add("Reshape", {x, shape}));
 }
 inline void write_squeeze(writer& w, const node& n) {
     const auto a = decode<squeeze_op::attributes>(n.attributes);

@@ -72,7 +72,8 @@ inline void write_attention(writer& w, const node& n) {
             for (int d = 0; d < rank; ++d)
                 if (d != rank - 3) parts.push_back(size_of_axis(w, w.input(n, last), sizes[d], d));
                 else parts.push_back(w.integers({groups, groups > 0 ? heads.size / groups : 0}));
-            mask = w.with("allowzero", std::int64_t{1}).add("Reshape", {mask, joined_sizes(w, parts)});
+            const std::string apart = joined_sizes(w, parts);
+            mask = w.with("allowzero", std::int64_t{1}).add("Reshape", {mask, apart});
         }
         scores = w.add("Add", {scores, mask});
     }
