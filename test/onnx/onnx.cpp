@@ -102,6 +102,70 @@ TEST_CASE_FIXTURE(in_graph, "sizes that are computed of sizes are followed: a ba
     CHECK(tn::to_string(fixed.output("y").type()) == "float[4, 6]");
 }
 
+TEST_CASE_FIXTURE(
+    in_graph, "sizes that are computed of sizes have names: rows of heads, places up to a length, all of a dimension") {
+    // As PyTorch writes x.view(n * 2, t, 3), of that .view(n, 2, -1, t), x + places[t - t:t] and x.sort().
+    const std::string bytes = model(
+        node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "zero"}, {"n"}) + node("Gather", {"s", "first"}, {"t"}) +
+        node("Mul", {"n", "two"}, {"m"}) + node("Reshape", {"m", "rest"}, {"m1"}) +
+        node("Reshape", {"n", "one"}, {"n1"}) +
+        node("Concat", {"m1", "t", "three"}, {"apart"}, int_attribute("axis", 0)) +
+        node("Reshape", {"x", "apart"}, {"rows"}) +
+        node("Concat", {"n1", "pair", "rest", "t"}, {"heads"}, int_attribute("axis", 0)) +
+        node("Reshape", {"rows", "heads"}, {"y"}) + node("Sub", {"t", "t"}, {"from"}) +
+        node("Slice", {"places", "from", "t"}, {"early"}) + node("Add", {"x", "early"}, {"z"}) +
+        node("Gather", {"s", "last"}, {"k"}) + node("TopK", {"x", "k"}, {"sorted", "where"}) +
+        initializer(integers("zero", {}, {0})) + initializer(integers("first", {1}, {1})) +
+        initializer(integers("last", {1}, {2})) + initializer(integers("two", {}, {2})) +
+        initializer(integers("rest", {1}, {-1})) + initializer(integers("one", {1}, {1})) +
+        initializer(integers("three", {1}, {3})) + initializer(integers("pair", {1}, {2})) +
+        initializer(floats("places", {3, 6}, std::vector<float>(18, 0.5f))) + input(value("x", 1, {"n", "t", "6"})) +
+        output(value("rows", 1, {"m", "t", "3"})) + output(value("y", 1, {"n", "2", "3", "t"})) +
+        output(value("z", 1, {"n", "t", "6"})) + output(value("sorted", 1, {"n", "t", "6"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(tn::to_string(m.output("rows").type()) == "float[2*n, t, 3]");
+    CHECK(tn::to_string(m.output("y").type()) == "float[n, 2, 3, t]");
+    CHECK(tn::to_string(m.output("z").type()) == "float[n, t, 6]");
+    tn::array<float, tn::shape<3, 2, 6>> x;
+    for (int i = 0; i < 36; ++i) x.data()[i] = static_cast<float>(i);
+    tn::session sess;
+    const auto values = sess.run_untyped({tn::feed(m.input("x"), x)}, m.outputs);
+    CHECK(values[0].extents() == tn::extents(6, 2, 3));
+    CHECK(values[1].extents() == tn::extents(3, 2, 3, 2));
+    for (int i = 0; i < 36; ++i) {
+        CHECK(values[1].data<float>()[i] == static_cast<float>(i));
+        CHECK(values[2].data<float>()[i] == static_cast<float>(i) + 0.5f);
+        CHECK(values[3].data<float>()[i] == static_cast<float>(i - i % 6 + 5 - i % 6));
+    }
+}
+
+TEST_CASE_FIXTURE(
+    in_graph, "a token is repeated for a batch, -1 being as it is, and pixels come of channels in images of any size") {
+    // As PyTorch writes token.expand(n, -1, -1) and pixel_shuffle(x, 2).
+    const std::string bytes =
+        model(node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "zero"}, {"n"}) +
+              node("Concat", {"n", "same", "same"}, {"wanted"}, int_attribute("axis", 0)) +
+              node("Equal", {"wanted", "all_same"}, {"kept"}) + node("Where", {"kept", "ones", "wanted"}, {"sizes"}) +
+              node("Expand", {"token", "sizes"}, {"tokens"}) +
+              node("DepthToSpace", {"x"}, {"y"}, int_attribute("blocksize", 2) + text_attribute("mode", "CRD")) +
+              initializer(integers("zero", {1}, {0})) + initializer(integers("same", {1}, {-1})) +
+              initializer(integers("all_same", {3}, {-1, -1, -1})) + initializer(integers("ones", {3}, {1, 1, 1})) +
+              initializer(floats("token", {1, 1, 2}, {7, 8})) + input(value("x", 1, {"n", "4", "h", "w"})) +
+              output(value("tokens", 1, {"n", "1", "2"})) + output(value("y", 1, {"n", "1", "h2", "w2"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(tn::to_string(m.output("tokens").type()) == "float[n, 1, 2]");
+    tn::array<float, tn::shape<3, 4, 2, 3>> x;
+    for (int i = 0; i < 72; ++i) x.data()[i] = static_cast<float>(i);
+    tn::session sess;
+    const auto values = sess.run_untyped({tn::feed(m.input("x"), x)}, m.outputs);
+    CHECK(values[0] == tn::array<float>{{{7, 8}}, {{7, 8}}, {{7, 8}}}.untyped());
+    REQUIRE(values[1].extents() == tn::extents(3, 1, 4, 6));
+    for (int n = 0; n < 3; ++n)
+        for (int i = 0; i < 4; ++i)
+            for (int j = 0; j < 6; ++j)
+                CHECK(values[1].data<float>()[(n * 4 + i) * 6 + j] == x(n, i % 2 * 2 + j % 2, i / 2, j / 2));
+}
+
 TEST_CASE("a size that is said of one input is that of its name in others") {
     const std::string bytes = model(node("Add", {"x", "b"}, {"y"}) + input(value("b", 1, {"n", "1"})) +
                                     input(value("x", 1, {"n", "m"})) + output(value("y", 1, {"n", "m"})));

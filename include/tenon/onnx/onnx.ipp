@@ -264,7 +264,6 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
             (v.data_type == 0 ? "is no tensor" : "has elements of ONNX's data type " + std::to_string(v.data_type)) +
             ", which is not read");
     extents sizes;
-    std::vector<std::shared_ptr<const char>> names; // until the graph holds them
     if (const auto given = options_.sizes.find(v.name); given != options_.sizes.end()) sizes = given->second;
     else if (!v.has_sizes)
         throw invalid_argument_error(who_ + ": nothing says how many dimensions input \"" + v.name +
@@ -280,7 +279,7 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
             if (s.number >= 0 && called.empty()) sizes.push_back(s.number);
             else if (called.empty()) sizes.push_back(dynamic_extent);
             else if (const auto bound = bound_.find(called); bound != bound_.end()) sizes.push_back(bound->second);
-            else sizes.push_back(extent::named(names.emplace_back(share_size_name(called)).get()));
+            else sizes.push_back(named(called));
         }
     }
     const any_tensor t = untyped::placeholder(e, sizes, node_name(v.name));
@@ -288,6 +287,10 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
     to.input_names.push_back(v.name);
     to.inputs.push_back(t);
     inputs_.push_back(t);
+}
+
+TENON_INLINE extent importer::named(const std::string& text) {
+    return extent::named(names_.emplace_back(share_size_name(text)).get());
 }
 
 TENON_INLINE onnx_model importer::read(const model_message& m) {

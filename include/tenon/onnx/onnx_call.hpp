@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@ struct value {
     std::optional<std::vector<extent>> sizes; // where it is a list of sizes of which some are known in the step only
     std::size_t level = 0;                    // of the graph that it is in: 0 the model's, 1 one of an attribute, ..
 };
+/// The size of a list that is computed of sizes in the step, and has no name of its own.
+inline constexpr extent computed_size = extent::named("?");
+/// The size of such a list that a tensor has without a name. (-1 is the number.)
+inline constexpr extent unnamed_size = extent::named("unnamed");
+inline bool is_nameless(const extent& e) { return e == computed_size || e == unnamed_size; }
 inline value value_of(const any_tensor& t) { return {t, {}, {}}; }
 
 class importer;
@@ -56,6 +62,8 @@ public:
     /// A tensor of the graph that has all of the sizes with names that this list has, and whose other sizes are 1 or the list's numbers; the
     /// handle is empty where the model's inputs do not have them.
     any_tensor of_sizes(const std::vector<extent>& sizes, element_type e, const number& value) const;
+    /// A size of that name.
+    extent named(const std::string& text) const;
     /// An input of the model and which of its dimensions has a size with a name.
     std::optional<std::pair<any_tensor, int>> with_size(const extent& e) const;
     /// An input that is a list of sizes; nullopt where it is none that is known.
@@ -126,6 +134,16 @@ index_list axes_in(const call& c, const std::vector<std::int64_t>& axes, int ran
 any_tensor scalar_like(double v, const any_tensor& beside);
 any_tensor integer_constant(const std::vector<std::int64_t>& values, const extents& sizes);
 any_tensor float_constant(const std::vector<double>& values, const extents& sizes, element_type e);
+/// A size as a product of a number and names: "4*batch" is one, and so is what has no such form. Nullopt where it is not known.
+struct size_product {
+    std::int64_t number = 1;
+    std::multiset<std::string> names;
+};
+std::optional<size_product> product_of(const extent& e);
+/// The size that is a product, whose name is made where it is none of a single name.
+extent size_of(const call& c, const size_product& p);
+/// The list as a constant, where it has no sizes that are known in the step only.
+std::optional<any_tensor> constant_sizes(const std::vector<extent>& sizes, const any_tensor& like);
 /// x with its sizes as they are but for some that are added or joined: numbers, reshape_op::deduced, reshape_op::copied(axis).
 any_tensor reshaped(const any_tensor& x, const std::vector<std::int64_t>& sizes);
 std::vector<std::int64_t> copied_sizes(int from, int to);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_import.hpp>
@@ -103,6 +104,8 @@ TENON_INLINE std::vector<std::int64_t> call::integers(const char* name) const {
 TENON_INLINE any_array call::read(const attribute_message& a) const { return in_.read(a.t); }
 
 TENON_INLINE void call::give(value v, int output) const {
+    if (v.sizes) // of numbers alone they are a constant, whatever they were computed of
+        if (const auto known = constant_sizes(*v.sizes, v.first)) v = value_of(*known);
     if (wants(output)) in_.set(node_.outputs[static_cast<std::size_t>(output)], std::move(v));
 }
 TENON_INLINE void call::give(const any_tensor& t, int output) const { give(value_of(t), output); }
@@ -116,6 +119,7 @@ TENON_INLINE std::vector<value> call::results_of(const graph_message& g, const s
     return in_.add_graph(g, inputs);
 }
 TENON_INLINE bool call::tried(function_ref<void()> f) const { return in_.tried(f); }
+TENON_INLINE extent call::named(const std::string& text) const { return in_.named(text); }
 TENON_INLINE void call::refuse(const std::string& why) const { throw unimplemented_error(why); }
 TENON_INLINE void call::wrong(const std::string& why) const { throw invalid_argument_error(why); }
 
@@ -138,6 +142,39 @@ TENON_INLINE any_tensor integer_constant(const std::vector<std::int64_t>& values
     any_array a(element_type::int64, sizes);
     std::copy(values.begin(), values.end(), a.data<std::int64_t>());
     return untyped::constant(std::move(a));
+}
+TENON_INLINE std::optional<size_product> product_of(const extent& e) {
+    size_product p;
+    if (e.is_number()) return p.number = e.size, p;
+    if (e.is_dynamic() || is_nameless(e)) return std::nullopt;
+    const std::string name = e.name;
+    if (name.find_first_of("+-/( ") != std::string::npos) return p.names = {name}, p;
+    for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1) {
+        to = name.find('*', from);
+        const std::string part = name.substr(from, to == std::string::npos ? to : to - from);
+        std::int64_t n = 0;
+        const auto [end, fault] = std::from_chars(part.data(), part.data() + part.size(), n);
+        if (fault != std::errc() || end != part.data() + part.size()) p.names.insert(part);
+        else if (n < 1 || n > max_folded || p.number > max_folded) return std::nullopt;
+        else p.number *= n;
+    }
+    return p;
+}
+TENON_INLINE extent size_of(const call& c, const size_product& p) {
+    if (p.names.empty()) return p.number;
+    std::string text = p.number == 1 ? "" : std::to_string(p.number);
+    for (const std::string& n : p.names) text += (text.empty() ? "" : "*") + n;
+    return c.named(text);
+}
+TENON_INLINE std::optional<any_tensor> constant_sizes(const std::vector<extent>& sizes, const any_tensor& like) {
+    std::vector<std::int64_t> numbers;
+    for (const extent& e : sizes) {
+        if (!e.is_number()) return std::nullopt;
+        numbers.push_back(e.size);
+    }
+    if (!like.extents().is_static() || like.extents().elements() != static_cast<std::int64_t>(numbers.size()))
+        return std::nullopt;
+    return untyped::cast(integer_constant(numbers, like.extents()), like.element());
 }
 TENON_INLINE any_tensor float_constant(const std::vector<double>& values, const extents& sizes, element_type e) {
     any_array a(e, sizes);

@@ -34,6 +34,7 @@ public:
     /// A graph of an attribute, in the graph in scope.
     std::vector<value> add_graph(const graph_message& g, const std::vector<value>& inputs);
     bool tried(function_ref<void()> f);
+    extent named(const std::string& text);
     /// The value of a tensor that is computed of constants alone.
     std::optional<any_array> evaluated(const any_tensor& t);
     const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
@@ -64,6 +65,7 @@ private:
     std::vector<level> levels_;                       // the model's, and those of bodies in it
     std::int64_t added_ = 0, most_added_ = max_added; // nodes of graphs of attributes
     std::vector<any_tensor> variables_, inputs_;
+    std::vector<std::shared_ptr<const char>> names_; // of sizes that are followed, until nodes hold them
     std::unordered_map<std::string, const function_message*> functions_; // that the model defines
     std::unordered_map<std::string, extent> bound_;                      // what names of sizes are, by the options
     int nameless_ = 0;                              // sizes of inputs that are neither said nor named

@@ -81,6 +81,36 @@ template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void binary(con
         return F(x[0], x[1]);
     });
 }
+// Of what is followed as sizes: what is computed of numbers is one, a size times 1 or less 0 is itself, less itself 0.
+inline extent computed_of(const call& c, char op, const extent& a, const extent& b) {
+    const auto is = [](const extent& e, std::int64_t n) { return e.is_number() && e.size == n; };
+    const std::int64_t nothing = op == '*' || op == '/' ? 1 : 0;
+    if (is(b, nothing)) return a;
+    if ((op == '*' || op == '+') && is(a, nothing)) return b;
+    if (op == '-' && a == b && a.is_named() && !is_nameless(a)) return 0;
+    auto product = product_of(a);
+    const auto other = product_of(b);
+    if (!product || !other || std::max(product->number, other->number) > max_folded) return computed_size;
+    if (op == '*') {
+        product->number *= other->number;
+        product->names.insert(other->names.begin(), other->names.end());
+        return product->number == 0 ? computed_size : size_of(c, *product);
+    }
+    if (!a.is_number() || !b.is_number()) return computed_size;
+    if (op == '+') return a.size + b.size;
+    if (op == '-') return a.size < b.size ? computed_size : extent(a.size - b.size);
+    return b.size == 0 ? computed_size : extent(a.size / b.size);
+}
+template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&)> void arithmetic(const call& c) {
+    if (c.inputs() != 2 || (!c.in(0).sizes && !c.in(1).sizes)) return binary<F>(c);
+    const auto a = c.sizes(0), b = c.sizes(1);
+    if (!a || !b || a->empty() || b->empty() || (a->size() != b->size() && a->size() != 1 && b->size() != 1))
+        return binary<F>(c);
+    std::vector<extent> all;
+    for (std::size_t i = 0; i < std::max(a->size(), b->size()); ++i)
+        all.push_back(computed_of(c, Op, (*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]));
+    c.give(value{F(c.x(0), c.x(1)), {}, std::move(all)}, 0);
+}
 template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void fold(const call& c) {
     together(c, [&](const std::vector<any_tensor>& x) {
         if (x.empty()) c.wrong("it has no inputs");
@@ -239,7 +269,30 @@ inline void is_inf(const call& c) {
         return y;
     });
 }
+// What is not a number of a list of sizes is not equal to -1, which stands for "as it is" where a tensor is repeated.
+inline void equal(const call& c) {
+    const bool followed = c.inputs() == 2 && (c.in(0).sizes || c.in(1).sizes);
+    const auto a = followed ? c.sizes(0) : std::nullopt, b = followed ? c.sizes(1) : std::nullopt;
+    if (!a || !b || a->size() != b->size() || c.x(0).rank() != 1 || c.x(1).rank() != 1) return binary<equal_of>(c);
+    any_array same(element_type::boolean, {static_cast<std::int64_t>(a->size())});
+    for (std::size_t i = 0; i < a->size(); ++i) {
+        const extent &x = (*a)[i], &y = (*b)[i];
+        const bool known = !x.is_named() && !y.is_named();
+        if (!known && !(x.is_dynamic() || y.is_dynamic()) && !(x == y && !is_nameless(x))) return binary<equal_of>(c);
+        same.data<bool>()[i] = x == y;
+    }
+    c.give(untyped::constant(std::move(same)));
+}
 inline void where(const call& c) {
+    if (c.inputs() == 3 && (c.in(1).sizes || c.in(2).sizes)) {
+        const auto a = c.sizes(1), b = c.sizes(2);
+        const auto chosen = c.known(0);
+        if (a && b && a->size() == b->size() && chosen && chosen->elements() == static_cast<std::int64_t>(a->size())) {
+            std::vector<extent> all;
+            for (std::size_t i = 0; i < a->size(); ++i) all.push_back((chosen->data<bool>()[i] ? *a : *b)[i]);
+            return c.give(value{untyped::select(c.x(0), c.x(1), c.x(2)), {}, std::move(all)}, 0);
+        }
+    }
     together(c, [&](const std::vector<any_tensor>& x) {
         if (x.size() != 3) c.wrong("it needs 3 inputs");
         return untyped::select(x[0], x[1], x[2]);
@@ -312,7 +365,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
     return {{"Abs", unary<untyped::abs>},
             {"Acos", unary<untyped::acos>},
             {"Acosh", unary<untyped::acosh>},
-            {"Add", binary<untyped::add>},
+            {"Add", arithmetic<'+', untyped::add>},
             {"And", binary<untyped::logical_and>},
             {"Asin", unary<untyped::asin>},
             {"Asinh", unary<untyped::asinh>},
@@ -331,10 +384,10 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Clip", onnx::clip},
             {"Cos", unary<untyped::cos>},
             {"Cosh", unary<untyped::cosh>},
-            {"Div", binary<untyped::divide>},
+            {"Div", arithmetic<'/', untyped::divide>},
             {"Dropout", onnx::dropout},
             {"Elu", onnx::elu},
-            {"Equal", binary<equal_of>},
+            {"Equal", equal},
             {"Erf", unary<untyped::erf>},
             {"Exp", unary<untyped::exp>},
             {"Floor", unary<untyped::floor>},
@@ -355,7 +408,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Min", fold<untyped::minimum>},
             {"Mish", unary<untyped::mish>},
             {"Mod", onnx::mod},
-            {"Mul", binary<untyped::multiply>},
+            {"Mul", arithmetic<'*', untyped::multiply>},
             {"Neg", unary<untyped::negative>},
             {"Not", unary<untyped::logical_not>},
             {"Or", binary<untyped::logical_or>},
@@ -373,7 +426,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Softplus", unary<untyped::softplus>},
             {"Softsign", unary<untyped::softsign>},
             {"Sqrt", unary<untyped::sqrt>},
-            {"Sub", binary<untyped::subtract>},
+            {"Sub", arithmetic<'-', untyped::subtract>},
             {"Sum", fold<untyped::add>},
             {"SwiGLU", swiglu},
             {"Swish", onnx::swish},

@@ -7,6 +7,7 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/shape/assembly.hpp>
@@ -86,19 +87,23 @@ inline range clamped(const call& c, std::int64_t begin, std::int64_t end, std::i
 inline void slice(const call& c) {
     const any_tensor x = c.x();
     std::vector<std::int64_t> begins, ends, axes, steps;
+    std::vector<extent> open; // ends of which some are sizes that are known in the step only
     if (c.opset() < 10) {
         begins = c.integers("starts");
         ends = c.integers("ends");
         axes = c.integers("axes");
     } else {
         begins = c.integers(1, "the starts");
-        ends = c.integers(2, "the ends");
+        if (c.in(2).sizes) open = *c.in(2).sizes;
+        else ends = c.integers(2, "the ends");
         if (c.has(3)) axes = c.integers(3, "the axes");
         if (c.has(4)) steps = c.integers(4, "the steps");
     }
     if (axes.empty())
         for (std::size_t i = 0; i < begins.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
     if (steps.empty()) steps.assign(begins.size(), 1);
+    constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
+    for (const extent& e : open) ends.push_back(e.is_number() ? e.size : far);
     if (ends.size() != begins.size() || axes.size() != begins.size() || steps.size() != begins.size())
         c.wrong("it has " + std::to_string(begins.size()) + " starts, " + std::to_string(ends.size()) + " ends, " +
                 std::to_string(axes.size()) + " axes and " + std::to_string(steps.size()) + " steps");
@@ -108,6 +113,13 @@ inline void slice(const call& c) {
         ranges[static_cast<std::size_t>(axis)] = clamped(c, begins[i], ends[i], steps[i], x.extents()[axis]);
     }
     value v{untyped::slice(x, ranges), {}, {}};
+    for (std::size_t i = 0; i < open.size(); ++i) { // the first so many, of a size that an input has
+        const int axis = axis_in(c, axes[i], x.rank());
+        if (open[i].is_number() || (open[i].is_named() && open[i] == x.extents()[axis])) continue;
+        const auto like = c.with_size(open[i]);
+        if (!like || begins[i] != 0 || steps[i] != 1) (void)c.known(2, "the ends"); // which complains
+        v.first = untyped::gather(v.first, untyped::arange_like(like->first, element_type::int64, like->second), axis);
+    }
     if (c.in(0).sizes && begins.size() == 1) {
         const auto& from = *c.in(0).sizes;
         const range r = clamped(c, begins[0], ends[0], steps[0], extent(static_cast<std::int64_t>(from.size())));

@@ -44,7 +44,7 @@ inline void shape(const call& c) {
     std::vector<std::int64_t> numbers;
     bool known = true;
     for (int i = from; i < to; ++i) {
-        sizes.push_back(x.extents()[i]);
+        sizes.push_back(x.extents()[i].is_dynamic() ? unnamed_size : x.extents()[i]);
         numbers.push_back(x.extents()[i].size);
         known = known && x.extents()[i].is_number();
     }
@@ -68,6 +68,32 @@ template <class F> void give_sizes(const call& c, const any_tensor& t, F&& sizes
 }
 inline std::vector<extent> same_sizes(const std::vector<extent>& s) { return s; }
 
+// What -1 stands for: the product of x's sizes by that of the others; as it is where that is not known.
+inline void solve(const call& c, const extents& x, std::vector<extent>& target) {
+    size_product left;
+    extent* open = nullptr;
+    for (const extent& e : x) {
+        const auto p = product_of(e);
+        if (!p || p->number > max_folded || left.number > max_folded) return;
+        left.number *= p->number;
+        left.names.insert(p->names.begin(), p->names.end());
+    }
+    if (left.number == 0) return;
+    for (extent& e : target) {
+        const auto p = product_of(e);
+        if (e.is_dynamic() && !open) open = &e;
+        else if (!p || p->number == 0 || left.number % p->number != 0) return;
+        else {
+            left.number /= p->number;
+            for (const std::string& n : p->names) {
+                const auto at = left.names.find(n);
+                if (at == left.names.end()) return;
+                left.names.erase(at);
+            }
+        }
+    }
+    if (open) *open = size_of(c, left);
+}
 inline void reshape(const call& c) {
     const any_tensor x = c.x();
     std::optional<std::vector<extent>> target;
@@ -84,29 +110,38 @@ inline void reshape(const call& c) {
     if (target->size() > max_rank)
         c.refuse("a result of " + std::to_string(target->size()) + " dimensions; 8 are the most");
     const bool zeros = c.integer("allowzero", 0) != 0;
-    std::vector<std::int64_t> sizes;
-    bool used[max_rank]{};
-    for (std::size_t i = 0; i < target->size(); ++i) {
-        const extent& e = (*target)[i];
-        const int axis = static_cast<int>(i);
-        if (e == size_entry(0) && !zeros) {
-            if (axis >= x.rank()) c.wrong("it copies size " + std::to_string(i) + " of " + to_string(x.extents()));
-            sizes.push_back(reshape_op::copied(axis));
-            used[axis] = true;
-        } else if (e.is_named()) {
-            std::int64_t found = reshape_op::deduced;
-            for (int k = 0; k < x.rank() && found == reshape_op::deduced; ++k)
-                if (!used[k] && x.extents()[k] == e) {
-                    used[k] = true;
-                    found = reshape_op::copied(k);
-                }
-            sizes.push_back(found);
-        } else if (e.size < -1) c.wrong("a size is " + std::to_string(e.size));
-        else sizes.push_back(e.size == -1 ? reshape_op::deduced : e.size);
+    const auto copies = [&](std::size_t i) { return (*target)[i] == size_entry(0) && !zeros; };
+    std::vector<extent> whole = *target;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        if (whole[i].size < -1) c.wrong("a size is " + std::to_string(whole[i].size));
+        if (!copies(i)) continue;
+        if (static_cast<int>(i) >= x.rank())
+            c.wrong("it copies size " + std::to_string(i) + " of " + to_string(x.extents()));
+        whole[i] = x.extents()[static_cast<int>(i)];
     }
-    if (std::count(sizes.begin(), sizes.end(), reshape_op::deduced) > 1)
+    solve(c, x.extents(), whole);
+    reshape_op::attributes a;
+    bool used[max_rank]{};
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const extent& e = whole[i];
+        std::int64_t found = copies(i)       ? reshape_op::copied(static_cast<int>(i))
+                             : e.is_number() ? e.size
+                                             : reshape_op::deduced;
+        if (copies(i)) used[i] = true;
+        for (int k = 0; k < x.rank() && found == reshape_op::deduced && e.is_named(); ++k)
+            if (!used[k] && x.extents()[k] == e) {
+                used[k] = true;
+                found = reshape_op::copied(k);
+            }
+        a.sizes.push_back(found);
+        a.declared.push_back(is_nameless(e) ? dynamic_extent : e);
+    }
+    if (std::count(a.sizes.begin(), a.sizes.end(), reshape_op::deduced) > 1) { // those that inputs have
+        if (const any_tensor like = c.of_sizes(whole, element_type::boolean, 0); like.node())
+            return c.give(untyped::reshape_like(x, like));
         c.refuse("more than one of the new sizes is known in the step only; name sizes in onnx_read_options::sizes");
-    give_sizes(c, reshaped(x, sizes), same_sizes);
+    }
+    give_sizes(c, tenon::add<reshape_op>(a, {x}), same_sizes);
 }
 
 inline std::vector<std::int64_t> axes_of(const call& c) {
@@ -216,7 +251,8 @@ inline void expand(const call& c) {
     bool open = false;
     for (int i = 0; i < rank; ++i) {
         const int own = i - (rank - x.rank()), theirs = i - (rank - static_cast<int>(target->size()));
-        const extent e = theirs < 0 ? extent(1) : (*target)[static_cast<std::size_t>(theirs)];
+        extent e = theirs < 0 ? extent(1) : (*target)[static_cast<std::size_t>(theirs)];
+        if (e == unnamed_size) e = dynamic_extent;
         sizes.push_back(own < 0 || (!(e == extent(1)) && x.extents()[own] == extent(1)) ? e : x.extents()[own]);
         if (e.is_number() && !(e == extent(1)) && own >= 0 && x.extents()[own].is_number() &&
             !(x.extents()[own] == e) && !(x.extents()[own] == extent(1)))
@@ -326,20 +362,22 @@ inline void trilu(const call& c) {
     c.give(c.integer("upper", 1) != 0 ? untyped::triu(x, k) : untyped::tril(x, k));
 }
 
-// Blocks of an image's pixels to channels, and back. [n, c, h, w], all but n numbers.
+// Blocks of an image's pixels to channels, and back. [n, c, h, w]
 inline void depth_to_space(const call& c) {
     const any_tensor x = c.x();
     const std::int64_t b = within(c, c.integer("blocksize", 1), 1, 1 << 15, "its block");
     if (x.rank() != 4) c.wrong("it needs an image of 4 dimensions");
-    const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels"),
-                       h = number_of(c, x.extents()[2], "the height"), w = number_of(c, x.extents()[3], "the width");
+    const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels");
     if (channels % (b * b) != 0) c.wrong(std::to_string(channels) + " channels are no blocks of " + std::to_string(b));
-    const std::int64_t out = channels / (b * b), n = reshape_op::copied(0);
+    const std::int64_t out = channels / (b * b), n = reshape_op::copied(0), h = reshape_op::copied(2),
+                       w = reshape_op::copied(3);
     const bool columns_first = c.text("mode", "DCR") == "CRD";
     const any_tensor apart = columns_first ? reshaped(x, {n, out, b, b, h, w}) : reshaped(x, {n, b, b, out, h, w});
     const any_tensor moved =
         columns_first ? untyped::transpose(apart, {0, 1, 4, 2, 5, 3}) : untyped::transpose(apart, {0, 3, 4, 1, 5, 2});
-    c.give(reshaped(moved, {n, out, h * b, w * b}));
+    const auto times = [&](const extent& e) { return e.is_number() ? e.size * b : reshape_op::deduced; };
+    const any_tensor high = reshaped(moved, {n, out, times(x.extents()[2]), reshape_op::copied(4), b});
+    c.give(reshaped(high, {n, out, reshape_op::copied(2), times(x.extents()[3])}));
 }
 inline void space_to_depth(const call& c) {
     const any_tensor x = c.x();
