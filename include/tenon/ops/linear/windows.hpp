@@ -10,6 +10,7 @@
 ///
 ///     auto y = tn::conv1d(x, w);                        // [b, 100, 8] and [5, 8, 16] -> [b, 96, 16]
 ///     auto y = tn::conv1d<2, tn::same>(x, w);           // -> [b, 50, 16]
+///     auto c = tn::conv1d<tn::conv1d_options{.padding = tn::pad(0, 0, 8, 0), .dilation = 2}>(x, w); // causal: [b, 100, 16]
 ///     auto u = tn::conv1d_transpose<2>(y, v);           // makes longer by the stride; v: [size, outputs, channels]
 ///     auto v = tn::conv3d<1, tn::same>(video, w);       // [b, 8, 28, 28, 3] and [3, 3, 3, 3, 16] -> [b, 8, 28, 28, 16]
 ///     auto m = tn::max_pool1d<2>(x);                    // [b, 100, 8] -> [b, 50, 8]
