@@ -139,6 +139,18 @@ TEST_CASE_FIXTURE(
     }
 }
 
+TEST_CASE("a size that is multiplied by itself again and again has no name of as many factors") {
+    std::string nodes = node("Shape", {"x"}, {"n0"});
+    for (int i = 0; i < 60; ++i) {
+        const std::string n = "n" + std::to_string(i);
+        nodes += node("Mul", {n, n}, {"n" + std::to_string(i + 1)});
+    }
+    const own_graph g;
+    const tn::onnx_model m = tn::parse_onnx(span(model(nodes + node("Reshape", {"x", "n60"}, {"y"}) +
+                                                       input(value("x", 1, {"n"})) + output(value("y", 1, {"n"})))));
+    CHECK(tn::to_string(m.output("y").type()) == "float[n]");
+}
+
 TEST_CASE_FIXTURE(
     in_graph, "a token is repeated for a batch, -1 being as it is, and pixels come of channels in images of any size") {
     // As PyTorch writes token.expand(n, -1, -1) and pixel_shuffle(x, 2).

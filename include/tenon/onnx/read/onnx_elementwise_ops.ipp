@@ -94,7 +94,7 @@ inline extent computed_of(const call& c, char op, const extent& a, const extent&
     if (op == '*') {
         product->number *= other->number;
         product->names.insert(other->names.begin(), other->names.end());
-        return product->number == 0 ? computed_size : size_of(c, *product);
+        return product->number == 0 || product->names.size() > max_rank ? computed_size : size_of(c, *product);
     }
     if (!a.is_number() || !b.is_number()) return computed_size;
     if (op == '+') return a.size + b.size;
