@@ -154,7 +154,7 @@ pack_programs() {
     mkdir -p "$to/lib"
     find "$to" -type f -exec ldd {} + | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cublasLt|cudnn)\.so/ { print $3, $1 }' |
         sort -u | while read -r file name; do cp -L "$file" "$to/lib/$name" || return; done || return
-    tar -C "$build" -cf - programs | xz -9 >"$1" || return
+    tar -C "$build" -cf - programs | xz --lzma2=preset=1,dict=64MiB >"$1" || return # a program is within that distance of the one before
     du -h "$1"
 }
 compile() { cmake --build "$build" --parallel "${TENON_JOBS:-$(nproc)}" --target "$@"; }
