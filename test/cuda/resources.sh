@@ -9,7 +9,7 @@
 set -euo pipefail
 
 sources=$1 nvcc=$2 archive=${3:-}
-most=256
+most=128
 cuobjdump=$(command -v cuobjdump || echo "$(dirname "$nvcc")/cuobjdump")
 said=
 if [ -n "$archive" ] && [ -x "$cuobjdump" ]; then
