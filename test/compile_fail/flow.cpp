@@ -126,3 +126,38 @@ auto program(const tn::tensor<float, tn::shape<>>& x, const tn::tensor<float, tn
     return tn::scan([](auto h, auto s) { return std::pair(h + s, s); }, tn::constant(0.0f), x); // wrong
     return tn::scan([](auto h, auto s) { return std::pair(h + s, s); }, tn::constant(0.0f), y); // right
 }
+
+// case loop_function: A mistake in what is repeated.
+// error[gcc]: add: sizes do not broadcast: \[batch, 784\] x \[3\]
+// error[clang]: elementwise_rule<tenon::opcode::add>, tenon::fault::sizes_do_not_broadcast
+// lines: 21
+void program(const images& x, const tn::tensor<float, tn::shape<3>>& b) {
+    const auto goes_on = [](const auto& y) { return sum(y) < 5; };
+    const auto step = [&](const auto& y) { return y + b; }; // wrong
+    const auto step = [&](const auto& y) { return y * 2; }; // right
+    const auto last = tn::while_loop(goes_on, step, x);
+    (void)b, (void)last;
+}
+
+// case scan_function: And in what goes through slices.
+// error[gcc]: add: sizes do not broadcast: \[784\] x \[3\]
+// error[clang]: elementwise_rule<tenon::opcode::add>, tenon::fault::sizes_do_not_broadcast
+// lines: 21
+void program(const images& x, const tn::tensor<float, tn::shape<3>>& b) {
+    const auto step = [&](const auto& h, const auto& r) { return std::pair(h, r + b); }; // wrong
+    const auto step = [&](const auto& h, const auto& r) { return std::pair(h, r * 2); }; // right
+    const auto both = tn::scan(step, tn::constant(0.0f), x);
+    (void)b, (void)both;
+}
+
+// case cond_function: And in what is chosen.
+// error[gcc]: add: sizes do not broadcast: \[batch, 784\] x \[3\]
+// error[clang]: elementwise_rule<tenon::opcode::add>, tenon::fault::sizes_do_not_broadcast
+// lines: 21
+void program(const images& x, const tn::tensor<float, tn::shape<3>>& b) {
+    const auto other = [&] { return x + b; }; // wrong
+    const auto other = [&] { return x * 2; }; // right
+    const auto chosen = tn::cond(
+        sum(x) > 0, [&] { return x; }, other);
+    (void)b, (void)chosen;
+}

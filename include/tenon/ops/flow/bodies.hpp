@@ -55,18 +55,15 @@ template <class R> inline constexpr bool any_mistake = std::is_same_v<R, ill_sha
 template <class... T> inline constexpr bool any_mistake<std::tuple<T...>> = (any_mistake<T> || ...);
 template <class A, class B> inline constexpr bool any_mistake<std::pair<A, B>> = any_mistake<A> || any_mistake<B>;
 
-// What a function gives to tensors of the types that a tuple has; a mistake where it does not take so many.
-template <class F, class Tuple> inline constexpr bool takes = false;
-template <class F, class... T> inline constexpr bool takes<F, std::tuple<T...>> = requires(const F& f, const T&... t) {
-    f(t...);
-};
-template <class F, class Tuple> struct applied { using type = ill_shaped; };
+// What a function gives to tensors of the types that a tuple has; `nothing` where it does not take so many. No templates between, for a
+// mistake in the function is told with all that lead to it.
+struct nothing {};
+template <> inline constexpr bool are_operands<nothing> = true; // it is told elsewhere
+template <> inline constexpr bool any_mistake<nothing> = true;
+template <class Tuple> inline constexpr const Tuple* to = nullptr;
 template <class F, class... T>
-    requires takes<F, std::tuple<T...>>
-struct applied<F, std::tuple<T...>> {
-    using type = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<const T&>()...))>;
-};
-template <class F, class Tuple> using applied_t = typename applied<F, Tuple>::type;
+auto given_by(const F& f, const std::tuple<T...>*) -> std::remove_cvref_t<decltype(f(std::declval<const T&>()...))>;
+template <class F> nothing given_by(const F&, ...);
 
 // A rule's verdict on operands, beside whether it fits: to ask the verdict itself is to complain.
 template <class Rule, class... Operands> struct rule_on {

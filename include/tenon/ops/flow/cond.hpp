@@ -99,17 +99,13 @@ struct cond_results<Differing, P, std::tuple<A...>, std::tuple<B...>> {
                     operand_of_t<A>, operand_of_t<B>>>...>;
 };
 
-template <class P, class Then, class Else>
-inline constexpr bool has_two_sides = Operand<P>&& takes<Then, std::tuple<>>&& takes<Else, std::tuple<>>;
-template <class Then, class Else>
-inline constexpr bool give_tensors =
-    are_operands<applied_t<Then, std::tuple<>>>&& are_operands<applied_t<Else, std::tuple<>>>;
+template <class P, class One, class Other>
+inline constexpr bool are_two_sides = Operand<P> && !std::is_same_v<One, nothing> && !std::is_same_v<Other, nothing>;
 
-template <class Differing, class P, class Then, class Else>
+template <class Differing, class One, class Other, class P, class Then, class Else>
 auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
-    using given = applied_t<Then, std::tuple<>>;
-    if constexpr (!has_two_sides<P, Then, Else> || !give_tensors<Then, Else> || std::is_same_v<P, ill_shaped> ||
-                  any_mistake<given> || any_mistake<applied_t<Else, std::tuple<>>>)
+    if constexpr (!Operand<P> || !are_operands<One> || !are_operands<Other> || std::is_same_v<P, ill_shaped> ||
+                  any_mistake<One> || any_mistake<Other>)
         return ill_shaped{};
     else {
         using yes = decltype(tensors_of(then()));
@@ -126,7 +122,7 @@ auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
                 const std::vector<any_tensor> tensors = Differing::add(
                     as_tensor(condition), [&] { return untyped_of(tensors_of(then())); },
                     [&] { return untyped_of(tensors_of(otherwise())); });
-                return as_given<given>(typed_from<results>(tensors));
+                return as_given<One>(typed_from<results>(tensors));
             }
         }
     }
@@ -143,12 +139,14 @@ auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
 template <class P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_two_sides<P, Then, Else>,
+    using one = decltype(detail::given_by(then, detail::to<std::tuple<>>));
+    using other = decltype(detail::given_by(otherwise, detail::to<std::tuple<>>));
+    static_assert(detail::are_two_sides<P, one, other>,
                   "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
                   "cond(c, [&] { return x; }, [&] { return y; })");
-    static_assert(detail::give_tensors<Then, Else>,
+    static_assert(detail::are_operands<one> && detail::are_operands<other>,
                   "tenon::cond: both sides give tensors, or several as std::tuple: constant(1.0f)");
-    return detail::cond_of<detail::differing_nowhere>(condition, then, otherwise);
+    return detail::cond_of<detail::differing_nowhere, one, other>(condition, then, otherwise);
 }
 /// The same of results whose sizes along Axis may differ, as those of a search that found something or nothing: of that size the types say what
 /// Size says, dyn or a named size, and the step goes on when it is known, which on a GPU it is on the host. In the function of a loop or of
@@ -159,12 +157,14 @@ auto cond(const P& condition, const Then& then, const Else& otherwise, called_fr
 template <int Axis, auto Size = dyn, class P, class Then, class Else>
 auto cond(const P& condition, const Then& then, const Else& otherwise, called_from here = caller()) {
     const making made(here);
-    static_assert(detail::has_two_sides<P, Then, Else>,
+    using one = decltype(detail::given_by(then, detail::to<std::tuple<>>));
+    using other = decltype(detail::given_by(otherwise, detail::to<std::tuple<>>));
+    static_assert(detail::are_two_sides<P, one, other>,
                   "tenon::cond: both sides are functions without arguments, and the condition is a tensor: "
                   "cond(c, [&] { return x; }, [&] { return y; })");
-    static_assert(detail::give_tensors<Then, Else>,
+    static_assert(detail::are_operands<one> && detail::are_operands<other>,
                   "tenon::cond: both sides give tensors, or several as std::tuple: constant(1.0f)");
-    return detail::cond_of<detail::differing_along<Axis, Size>>(condition, then, otherwise);
+    return detail::cond_of<detail::differing_along<Axis, Size>, one, other>(condition, then, otherwise);
 }
 template <class P, class Then> ill_shaped cond(const P&, const Then&) {
     static_assert(detail::is_mistake<P>,

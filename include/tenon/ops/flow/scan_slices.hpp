@@ -144,8 +144,8 @@ auto scan(const F& f, const C& first, const X& xs, slice_order o = {}, called_fr
         if constexpr (!slices::verdict::fits) return std::pair<ill_shaped, ill_shaped>{};
         else {
             using slice = typename slices::where_they_fit::type;
-            using given =
-                detail::applied_t<F, std::tuple<detail::given_as_t<C, carried>, detail::given_as_t<X, slice>>>;
+            using arguments = std::tuple<detail::given_as_t<C, carried>, detail::given_as_t<X, slice>>;
+            using given = decltype(detail::given_by(f, detail::to<arguments>));
             constexpr bool gives = detail::are_operands<given>;
             static_assert(gives, "tenon::scan: what the function gives are tensors, each or several as std::tuple: "
                                  "constant(1.0f)");

@@ -80,6 +80,20 @@ struct as_carried<Loop, std::tuple<T...>, std::index_sequence<I...>> {
 #endif
 };
 template <class Condition, class F, class... Xs> struct loop_of;
+// Of what a loop begins with: void where not all are tensors.
+template <class Condition, class F, class... Xs> struct loop_arguments { using type = void; };
+template <class Condition, class F, class... Xs>
+    requires(Typed<Xs>&&...)
+struct loop_arguments<Condition, F, Xs...> {
+    using carried = std::tuple<std::remove_cvref_t<decltype(as_tensor(std::declval<const Xs&>()))>...>;
+    using type = typename as_carried<loop_of<Condition, F, Xs...>, carried, std::index_sequence_for<Xs...>>::type;
+};
+template <class Condition, class F, class A, class B, class C>
+struct loop_arguments<Condition, F, A, B, C, not_given> : loop_arguments<Condition, F, A, B, C> {};
+template <class Condition, class F, class A, class B>
+struct loop_arguments<Condition, F, A, B, not_given, not_given> : loop_arguments<Condition, F, A, B> {};
+template <class Condition, class F, class A>
+struct loop_arguments<Condition, F, A, not_given, not_given, not_given> : loop_arguments<Condition, F, A> {};
 
 // The condition and the results of a loop, as tensors, and as what they were written as.
 template <class Loop, class Carried, class Given, class Condition, class F>
@@ -108,22 +122,21 @@ std::vector<any_tensor> add_while_loop(const Condition& condition, const F& f, c
 #endif
 }
 
-template <class Condition, class F, class... Xs>
+// asked, given: what the condition and the function give. They are found where the program calls, which makes what is told of them short.
+template <class asked, class given, class Condition, class F, class... Xs>
 auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
     constexpr bool tensors = ((detail::Typed<Xs> || detail::any_mistake<Xs>)&&...);
     static_assert(tensors,
                   "tenon::while_loop: typed tensors are given one by one: while_loop(condition, function, a, b)");
     if constexpr (!tensors || (detail::any_mistake<Xs> || ...)) return ill_shaped{};
     else {
-        using carried = std::tuple<std::remove_cvref_t<decltype(detail::as_tensor(first))>...>;
-        using loop = detail::loop_of<Condition, F, Xs...>;
-        using arguments = typename detail::as_carried<loop, carried, std::index_sequence_for<Xs...>>::type;
-        static_assert(detail::takes<Condition, arguments> && detail::takes<F, arguments>,
+        using carried = typename loop_arguments<Condition, F, Xs...>::carried;
+        using arguments = typename loop_arguments<Condition, F, Xs...>::type;
+        static_assert(!std::is_same_v<asked, detail::nothing> && !std::is_same_v<given, detail::nothing>,
                       "tenon::while_loop: both functions take as many tensors as it is given: const auto& each");
-        using verdict_on_condition = detail::verdict_of<detail::condition_rule, detail::without_attributes,
-                                                        detail::operand_of_t<detail::applied_t<Condition, arguments>>>;
+        using verdict_on_condition =
+            detail::verdict_of<detail::condition_rule, detail::without_attributes, detail::operand_of_t<asked>>;
         static_assert(verdict_on_condition::agree, "tenon: shapes do not agree");
-        using given = detail::applied_t<F, arguments>;
         static_assert(detail::are_operands<given>,
                       "tenon::while_loop: the function gives a tensor, or as many as it is given as std::tuple");
         if constexpr (!verdict_on_condition::fits || !detail::are_operands<given> || detail::any_mistake<given>)
@@ -138,7 +151,8 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
             if constexpr (!verdict::fits) return ill_shaped{};
             else {
                 const std::vector<any_tensor> made =
-                    detail::add_while_loop<loop, carried, arguments>(condition, f, {detail::as_tensor(first)...});
+                    detail::add_while_loop<loop_of<Condition, F, Xs...>, carried, arguments>(
+                        condition, f, {detail::as_tensor(first)...});
                 return detail::as_given<std::conditional_t<sizeof...(Xs) == 1, any_tensor, carried>>(
                     detail::typed_from<carried>(made));
             }
@@ -158,17 +172,24 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
 template <class Condition, class F, OperandOrIllShaped... Xs>
     requires(sizeof...(Xs) > 0)
 auto while_loop(const Condition& condition, const F& f, const Xs&... first) {
-    return detail::while_loop_of(condition, f, first...);
+    using arguments = typename detail::loop_arguments<Condition, F, Xs...>::type;
+    using asked = decltype(detail::given_by(condition, detail::to<arguments>));
+    using given = decltype(detail::given_by(f, detail::to<arguments>));
+    return detail::while_loop_of<asked, given>(condition, f, first...);
 }
 template <class Condition, class F, OperandOrIllShaped A, detail::OperandIfGiven B = detail::not_given,
           detail::OperandIfGiven C = detail::not_given, detail::OperandIfGiven D = detail::not_given>
 auto while_loop(const Condition& condition, const F& f, const A& first, const B& second = {}, const C& third = {},
                 const D& fourth = {}, called_from here = caller()) {
     const making made(here);
-    if constexpr (!detail::is_given<B>) return detail::while_loop_of(condition, f, first);
-    else if constexpr (!detail::is_given<C>) return detail::while_loop_of(condition, f, first, second);
-    else if constexpr (!detail::is_given<D>) return detail::while_loop_of(condition, f, first, second, third);
-    else return detail::while_loop_of(condition, f, first, second, third, fourth);
+    using arguments = typename detail::loop_arguments<Condition, F, A, B, C, D>::type;
+    using asked = decltype(detail::given_by(condition, detail::to<arguments>));
+    using given = decltype(detail::given_by(f, detail::to<arguments>));
+    if constexpr (!detail::is_given<B>) return detail::while_loop_of<asked, given>(condition, f, first);
+    else if constexpr (!detail::is_given<C>) return detail::while_loop_of<asked, given>(condition, f, first, second);
+    else if constexpr (!detail::is_given<D>)
+        return detail::while_loop_of<asked, given>(condition, f, first, second, third);
+    else return detail::while_loop_of<asked, given>(condition, f, first, second, third, fourth);
 }
 
 /// A mistake: what it begins with is no tensor.
