@@ -13,6 +13,7 @@
 #include <tenon/core/device_name.hpp>   // names of devices: "/job:ps/task:1/device:GPU:0"
 #include <tenon/core/array/array.hpp>   // host tensors
 #include <tenon/core/array/print.hpp>   // host tensors as text
+#include <tenon/core/options.hpp>       // the wording of complaints about options
 
 #include <tenon/graph/scope.hpp>                // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                // graphs

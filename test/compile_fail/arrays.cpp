@@ -154,3 +154,31 @@ auto program(const tn::tensor<std::string, tn::shape<3>>& x) {
     return x == "a"; // wrong
     return x;        // right
 }
+
+// case array_of_tensor: A tensor's value, without a run.
+// error[gcc]: use of deleted function .*array
+// error[clang]: invokes a deleted function
+// error: a tensor has its value in a step: session.run\(x\)
+void program(tn::session& s, const tn::tensor<float, tn::shape<3>>& x) {
+    const tn::array<float> a = x;        // wrong
+    const tn::array<float> a = s.run(x); // right
+    (void)a;
+}
+
+// case array_of_expression: And of what is computed of tensors, with its sizes.
+// error[gcc]: use of deleted function .*array
+// error[clang]: invokes a deleted function
+// error: a tensor has its value in a step: session.run\(x\)
+void program(tn::session& s, const tn::tensor<float, tn::shape<3>>& x) {
+    const tn::array<float, tn::shape<3>> a = exp(x);        // wrong
+    const tn::array<float, tn::shape<3>> a = s.run(exp(x)); // right
+    (void)a;
+}
+
+// case result_compared: A step's result beside a number.
+// error[gcc]: In instantiation of .*arrays_and_texts_are_no_tensors
+// error: tenon: arrays and texts are no tensors
+bool program(tn::session& s, const tn::tensor<float, tn::shape<>>& x) {
+    return s.run(x) < 0.5f;        // wrong
+    return s.run(x).item() < 0.5f; // right
+}

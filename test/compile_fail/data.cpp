@@ -231,3 +231,19 @@ auto program() {
     return tn::data::generator(5);                                                    // wrong
     return tn::data::generator([] { return [] { return std::optional<float>(); }; }); // right
 }
+
+// case data_in_iterator: An iterator that is made of a data set.
+// error: deleted
+// error: make_one_shot_iterator\(d\), or its make_initializer\(d\)
+auto program(const tn::data_set<float>& d) {
+    return tn::iterator(d).get_next();               // wrong
+    return tn::make_one_shot_iterator(d).get_next(); // right
+}
+
+// case data_map_name: A function that is several of one name.
+// error[gcc]: a_lambda_that_calls_it
+// error[clang]: no matching member function for call to 'map'
+auto program(const tn::data_set<float>& d) {
+    return d.map(tn::exp);                                  // wrong
+    return d.map([](const auto& x) { return tn::exp(x); }); // right
+}

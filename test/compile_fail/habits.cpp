@@ -187,3 +187,70 @@ auto program(const std::vector<tn::tensor<float, tn::shape<3>>>& rows) {
     return tn::stack<0>(rows);                                // wrong
     return tn::untyped::stack({rows.begin(), rows.end()}, 0); // right
 }
+
+// case bounds: In braces.
+// error[gcc]: In instantiation of .*clip
+// error: tenon::clip: the least and the largest value: clip\(x, 0.0f, 1.0f\)
+auto program(const images& x) {
+    return mean(tn::clip(x, {0.0f, 1.0f})); // wrong
+    return mean(tn::clip(x, 0.0f, 1.0f));   // right
+}
+
+// case bound: And one of them.
+// error[gcc]: In instantiation of .*clip
+// error: tenon::clip: the least and the largest value: clip\(x, 0.0f, 1.0f\)
+auto program(const images& x) {
+    return mean(tn::clip(x, 1.0f));        // wrong
+    return mean(tn::clip(x, -1.0f, 1.0f)); // right
+}
+
+// case condition_alone: Where something is true.
+// error[gcc]: In instantiation of .*where
+// error: tenon::where: a condition, then two tensors, or a tensor and a number: where\(x > 0.0f, x, 0.0f\)
+auto program(const images& x) {
+    return tn::where(x > 0.0f);   // wrong
+    return tn::nonzero(x > 0.0f); // right
+}
+
+// case gradients_beside_variables: Variables behind their gradients.
+// error[gcc]: In instantiation of .*apply_gradients
+// error: tenon::optimizer::apply_gradients: it takes gradients with their variables, which compute_gradients\(loss\) gives
+auto program(const images& x, const tn::variable_tensor<float, tn::shape<3>>& w) {
+    const tn::adam opt(0.1);
+    const auto loss = mean(w) * mean(x);
+    return opt.apply_gradients(tn::gradients(loss, w), w);   // wrong
+    return opt.apply_gradients(opt.compute_gradients(loss)); // right
+}
+
+// case minimized_variables: Which variables, behind the loss.
+// error[gcc]: In instantiation of .*minimize
+// error: tenon::optimizer::minimize: which variables is an option: minimize\(loss, \{.variables = \{w, b\}\}\)
+auto program(const tn::variable_tensor<float, tn::shape<3>>& w, const tn::variable_tensor<float, tn::shape<3>>& b) {
+    return tn::adam(0.1).minimize(sum(w * b), {w, b});                // wrong
+    return tn::adam(0.1).minimize(sum(w * b), {.variables = {w, b}}); // right
+}
+
+// case rows: Rows by their numbers.
+// error[gcc]: In instantiation of .*gather
+// error: tenon::gather: what is gathered is said by a tensor of integers: gather\(x, constant\(\{0, 2\}\)\)
+auto program(const images& x) {
+    return mean(tn::gather(x, {0, 2}));               // wrong
+    return mean(tn::gather(x, tn::constant({0, 2}))); // right
+}
+
+// case training: Whether a model is trained.
+// error[gcc]: In instantiation of .*layer_list
+// error: tenon::nn::sequential: what it is called for is a phase: model\(x, nn::training\)
+auto program(const images& x) {
+    const auto model = nn::sequential(nn::dense<10>(), nn::dropout(0.5));
+    return mean(model(x, true));         // wrong
+    return mean(model(x, nn::training)); // right
+}
+
+// case values_assigned: Values in braces.
+// error[gcc]: In instantiation of .*what is given is no tensor: constant\(x\) makes one of a number or a text
+// error[clang]: what_is_given_is_no_tensor
+void program(const tn::variable_tensor<float, tn::shape<3>>& w) {
+    w.assign({1.0f, 2.0f, 3.0f});               // wrong
+    w.assign(tn::constant({1.0f, 2.0f, 3.0f})); // right
+}

@@ -226,3 +226,12 @@ auto program() {
     return tn::linear_warmup(50, rate); // wrong
     return tn::linear_warmup(rate, 50); // right
 }
+
+// case variable_member: Of a variable.
+// error[gcc]: deleted function .*variable\(.*no_such_member_or_its_value_is_of_another_type_in<variable_options>
+// error[clang]: no matching .*variable
+// error: variable_options
+void program() {
+    tn::variable<float, tn::shape<3>>("w", tn::zeros(), {.trainble = false});  // wrong
+    tn::variable<float, tn::shape<3>>("w", tn::zeros(), {.trainable = false}); // right
+}

@@ -32,6 +32,8 @@ namespace detail {
 
 void check_components(const std::vector<tensor_type>& given, const std::vector<tensor_type>& asked);
 
+/// Named where a function is given that is one of several of a name.
+struct a_lambda_that_calls_it {};
 } // namespace detail
 
 /// One going through a data set, from its beginning. For one thread at a time.
@@ -158,7 +160,7 @@ public:
 
     /// What f gives for each element: f takes a tensor for each component, and returns a tensor, an expression or a tuple of
     /// them. It is called once, and computes of nothing else; random ops are drawn anew for each element, of one seed the same.
-    template <class F> auto map(F f, const map_options& o = {}) const {
+    template <class F = detail::a_lambda_that_calls_it> auto map(F f, const map_options& o = {}) const {
         using call = detail::tensor_call<operands>;
         static_assert(call::template can<F>,
                       "tenon::data_set::map: the function takes a tensor for each component of an "
@@ -422,7 +424,9 @@ private:
 
 namespace detail {
 template <class... C> inline constexpr bool is_on_the_host<data_set<C...>> = true;
-}
+template <class... C> inline constexpr bool is_host_value<data_set<C...>> = true;
+template <class... C> struct operand_type_of<data_set<C...>> { using type = set_of_elements; };
+} // namespace detail
 
 } // namespace tenon
 

@@ -49,6 +49,7 @@ template <class... C> class iterator {
 public:
     /// One that has to be initialised by make_initializer().
     explicit iterator(const iterator_options& o = {}) : iterator_(detail::types_of(operands{}), nullptr, o) {}
+    explicit iterator(const data_set<C...>&) = delete; // make_one_shot_iterator(d), or its make_initializer(d)
     /// One of a graph that was read. invalid_argument_error, naming both, where its components are others.
     explicit iterator(const untyped::iterator& it) : iterator_(it) {
         detail::check_components(it.components(), detail::types_of(operands{}));

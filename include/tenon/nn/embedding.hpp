@@ -69,5 +69,12 @@ template <int Rows, int Width, Element T = float>
 embedding_layer<Rows, Width, T> embedding(const embedding_options& o = {}) {
     return embedding_layer<Rows, Width, T>(o);
 }
+template <int... Sizes, std::integral... N>
+    requires(sizeof...(Sizes) < 2)
+ill_shaped embedding(N...) {
+    static_assert(detail::is_mistake<N...>, "tenon::nn::embedding: the numbers of rows and of their elements are "
+                                            "template arguments: embedding<20000, 64>()");
+    return {};
+}
 
 } // namespace tenon::nn

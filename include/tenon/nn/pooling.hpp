@@ -7,6 +7,15 @@
 ///
 ///     auto model = tn::nn::sequential(tn::nn::conv2d<32, 5>(tn::nn::relu), tn::nn::max_pool<2>(), tn::nn::flatten());
 
+namespace tenon::detail {
+struct no_window {
+    template <class... W> explicit no_window(const W&...) {
+        static_assert(is_mistake<W...>, "tenon::nn: the window of a pool is a template argument: max_pool<2>()");
+    }
+    template <class X> ill_shaped operator()(const X&) const { return {}; }
+};
+} // namespace tenon::detail
+
 namespace tenon::nn {
 
 /// The largest element of each window, channel by channel: max_pool<2> is [b, 28, 28, c] -> [b, 14, 14, c].
@@ -22,6 +31,8 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
         return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
     }
 };
+template <padding Padding> struct max_pool<0, 0, Padding> : detail::no_window { using detail::no_window::no_window; };
+template <class... W> max_pool(W...) -> max_pool<0>;
 
 /// The mean of each window, channel by channel.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct average_pool {
@@ -34,6 +45,10 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
         return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
     }
 };
+template <padding Padding> struct average_pool<0, 0, Padding> : detail::no_window {
+    using detail::no_window::no_window;
+};
+template <class... W> average_pool(W...) -> average_pool<0>;
 
 /// The mean of each channel of each image: [batch, height, width, channels] -> [batch, channels].
 struct global_average_pool {

@@ -30,11 +30,19 @@ struct misplaced_or_tensor : misplaced {
     template <Operand X> constexpr misplaced_or_tensor(const X&) : misplaced(0) {}      // NOLINT
     template <std::floating_point X> constexpr misplaced_or_tensor(X) : misplaced(0) {} // NOLINT
 };
-// What is given behind a tensor, where an axis was said: a bool, or nothing where the axis is a named size.
+// As a template argument: a number, the name of a size, or, which g++ takes, a list in braces.
+struct misplaced_axis {
+    consteval misplaced_axis(int) {}                                         // NOLINT
+    consteval misplaced_axis(std::initializer_list<int>) : mistaken(true) {} // NOLINT
+    template <class D>
+        requires requires { D::name; }
+    consteval misplaced_axis(const D&) : mistaken(true) {} // NOLINT
+    bool mistaken = false;
+};
+// What is given behind a tensor, where an axis was said: a bool, or nothing where the axis is none.
 struct nothing_behind {};
-template <auto Axis, class Kept>
-concept MisplacedAxis = std::is_same_v<Kept, bool> ||
-    (std::is_same_v<Kept, nothing_behind>&& requires { std::remove_cvref_t<decltype(Axis)>::name; });
+template <misplaced_axis Axis, class Kept>
+concept MisplacedAxis = std::is_same_v<Kept, bool> ||(std::is_same_v<Kept, nothing_behind>&& Axis.mistaken);
 
 /// A list of tensors, where they are given one by one; what braces make is one.
 template <class X>
@@ -112,7 +120,7 @@ template <class A, class B> inline constexpr bool are_texts = TensorOfTexts<A> |
 // An axis, a size or a list of them behind the tensor.
 #define TENON_HINT(NAME, SAID)                                                                                        \
     template <Operand X, class... M> ill_shaped NAME(const X&, detail::misplaced, M...) { return detail::SAID<X>(); } \
-    template <auto Axis, auto..., Operand X, class Kept = detail::nothing_behind>                                     \
+    template <detail::misplaced_axis Axis, auto..., Operand X, class Kept = detail::nothing_behind>                   \
         requires detail::MisplacedAxis<Axis, Kept> ill_shaped NAME(const X&, Kept = {}) { return detail::SAID<X>(); }
 TENON_HINT(sum, an_axis_is_a_template_argument)
 TENON_HINT(mean, an_axis_is_a_template_argument)
@@ -155,6 +163,7 @@ template <Operand X> ill_shaped cumsum(const X&) { return detail::an_axis_is_a_t
 template <Operand X> ill_shaped cummin(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped cummax(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped cumprod(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
+template <Operand X> ill_shaped one_hot(const X&) { return detail::a_count_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped max_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped average_pool2d(const X&) { return detail::a_count_is_a_template_argument<X>(); }
 template <Operand X, class... M> ill_shaped min(const X&, detail::misplaced_or_tensor, M...) {
@@ -167,6 +176,11 @@ template <Operand X, class... M> ill_shaped max(const X&, detail::misplaced_or_t
     static_assert(
         detail::is_mistake<X>,
         "tenon::max: an axis is a template argument: write max<1>(x); the greater of two tensors is maximum(a, b)");
+    return {};
+}
+template <class... T, class... X> ill_shaped full(detail::misplaced, const X&...) {
+    static_assert(detail::is_mistake<X...>,
+                  "tenon::full: the sizes are a template argument: write full<shape<2, 3>>(1.0f)");
     return {};
 }
 template <Operand X, class... M> ill_shaped norm(const X&, detail::misplaced, M...) {
@@ -193,13 +207,17 @@ template <Operand X, class... M> ill_shaped slice(const X&, detail::misplaced, M
     template <class... X> ill_shaped NAME(const X&...) { return detail::AXIS<X...>(); }                           \
     template <int Axis, detail::SeveralTensors X = std::initializer_list<any_tensor>> ill_shaped NAME(const X&) { \
         return detail::LIST<X>();                                                                                 \
-    }
+    }                                                                                                             \
+    template <detail::misplaced_axis Axis, class... X>                                                            \
+        requires(Axis.mistaken)                                                                                   \
+    ill_shaped NAME(const X&...) { return detail::AXIS<X...>(); }
 TENON_HINT(concat, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
 TENON_HINT(stack, the_axis_is_a_template_argument, tensors_are_given_one_by_one)
 #undef TENON_HINT
 #define TENON_HINT(NAME, SAID, FITS)                                                                                  \
     template <class T = void, auto... D, class... M> ill_shaped NAME(shape<D...>, M...) { return detail::SAID<T>(); } \
     template <class T = void> ill_shaped NAME(std::initializer_list<int>) { return detail::SAID<T>(); }               \
+    template <class T = void> ill_shaped NAME(const char*, detail::misplaced = 0) { return detail::SAID<T>(); }       \
     template <class T = void, std::integral... N>                                                                     \
         requires(sizeof...(N) > 0 && (FITS))                                                                          \
     ill_shaped NAME(N...) { return detail::SAID<T>(); }                                                               \
@@ -218,15 +236,15 @@ TENON_HINT(+, arrays_and_texts_are_no_tensors)
 TENON_HINT(-, arrays_and_texts_are_no_tensors)
 TENON_HINT(*, arrays_and_texts_are_no_tensors)
 TENON_HINT(/, arrays_and_texts_are_no_tensors)
+TENON_HINT(<, arrays_and_texts_are_no_tensors)
+TENON_HINT(<=, arrays_and_texts_are_no_tensors)
+TENON_HINT(>, arrays_and_texts_are_no_tensors)
+TENON_HINT(>=, arrays_and_texts_are_no_tensors)
 #undef TENON_HINT
 #define TENON_HINT(SIGN, SAID, FITS)                                                     \
     template <class A, class B>                                                          \
         requires(detail::is_host_arithmetic<A, B> && (Operand<A> || Operand<B>)&&(FITS)) \
     ill_shaped operator SIGN(const A&, const B&) { return detail::SAID<A>(); }
-TENON_HINT(<, arrays_and_texts_are_no_tensors, true)
-TENON_HINT(<=, arrays_and_texts_are_no_tensors, true)
-TENON_HINT(>, arrays_and_texts_are_no_tensors, true)
-TENON_HINT(>=, arrays_and_texts_are_no_tensors, true)
 TENON_HINT(==, arrays_and_texts_are_no_tensors, (!detail::are_texts<A, B>))
 TENON_HINT(!=, arrays_and_texts_are_no_tensors, (!detail::are_texts<A, B>))
 TENON_HINT(==, texts_are_compared_by_string_equal, (detail::are_texts<A, B>))
@@ -241,6 +259,11 @@ template <class... Type, class Name>
     requires(!detail::is_placeholder_type<Type...> && std::is_convertible_v<const Name&, std::string>)
 ill_shaped placeholder(const Name&) {
     static_assert(detail::is_mistake<Name>, "tenon::placeholder: give its element type and sizes: write "
+                                            "placeholder<float, shape<batch, 784>>(name)");
+    return {};
+}
+template <element_type T, class... S> ill_shaped placeholder(const std::string& = {}) {
+    static_assert(detail::is_mistake<S...>, "tenon::placeholder: its element type is a type: write "
                                             "placeholder<float, shape<batch, 784>>(name)");
     return {};
 }
@@ -288,7 +311,9 @@ ill_shaped constant(const X&) {
                   "is said is an array's, constant<shape<3>>(a)");
     return {};
 }
-template <Operand X, std::integral N> ill_shaped gather(const X&, N) {
+template <Operand X, class N = std::initializer_list<int>>
+    requires(std::is_integral_v<N> || std::is_same_v<N, std::initializer_list<int>>)
+ill_shaped gather(const X&, const N&) {
     static_assert(detail::is_mistake<X>, "tenon::gather: what is gathered is said by a tensor of integers: "
                                          "gather(x, constant({0, 2})), one row gather(x, constant(0))");
     return {};
@@ -312,12 +337,52 @@ template <detail::Selected... X> ill_shaped select(const X&...) {
                   "tenon::select: a condition, then two tensors, or a tensor and a number: select(x > 0.0f, x, 0.0f)");
     return {};
 }
+template <detail::Selected... X> ill_shaped where(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::where: a condition, then two tensors, or a tensor and a number: "
+                                            "where(x > 0.0f, x, 0.0f); where one is true says nonzero(condition)");
+    return {};
+}
 template <detail::Selected... X> ill_shaped pow(const X&...) {
     static_assert(detail::is_mistake<X...>, "tenon::pow: two tensors, or a tensor and a number: pow(x, 2.0f)");
     return {};
 }
 template <fixed_string Type, Operand X> ill_shaped cast(const X&) {
     static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a type: write cast<float>(x)");
+    return {};
+}
+template <class T, Operand X>
+    requires(!Element<T> && !Operand<T>)
+ill_shaped cast(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::cast: elements are float, double, half, bfloat16, bool, std::string, "
+                                         "or std::int8_t to std::uint64_t");
+    return {};
+}
+template <Operand A, Operand B, class... Transposed> ill_shaped matmul(const A&, const B&, bool, Transposed...) {
+    static_assert(detail::is_mistake<A>, "tenon::matmul: what is transposed is a template argument: write "
+                                         "matmul<transpose_b>(a, b)");
+    return {};
+}
+template <Operand X, class Bound = detail::in_braces> ill_shaped clip(const X&, const Bound& = {}) {
+    static_assert(detail::is_mistake<X>, "tenon::clip: the least and the largest value: clip(x, 0.0f, 1.0f)");
+    return {};
+}
+template <std::integral... N> ill_shaped arange(N...) {
+    static_assert(detail::is_mistake<N...>, "tenon::arange: element type and number are template arguments: write "
+                                            "arange<float, 10>(), or arange<float, 10>(first, step)");
+    return {};
+}
+template <std::integral... N>
+    requires(sizeof...(N) > 0)
+ill_shaped eye(N...) {
+    static_assert(detail::is_mistake<N...>,
+                  "tenon::eye: element type and size are template arguments: write eye<float, 3>()");
+    return {};
+}
+template <class A, class B>
+    requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>)
+ill_shaped linspace(A, B, int) {
+    static_assert(detail::is_mistake<A>, "tenon::linspace: element type and number are template arguments: write "
+                                         "linspace<float, 10>(first, last)");
     return {};
 }
 template <auto... Ranges, Operand X>
@@ -349,10 +414,10 @@ ill_shaped einsum(const Text&, const X&...) {
                   "tenon::einsum: the letters are a template argument: write einsum<\"ij,jk->ik\">(a, b)");
     return {};
 }
-template <auto... P, Operand X, class Mode>
+template <auto... P, Operand X, class Mode = detail::nothing_behind>
     requires((!std::is_same_v<std::remove_cvref_t<decltype(P)>, margin> || ...) ||
              std::is_convertible_v<const Mode&, std::string>)
-ill_shaped pad(const X&, const Mode&) {
+ill_shaped pad(const X&, const Mode& = {}) {
     static_assert(detail::is_mistake<X>,
                   "tenon::pad: it is written pad<margin{1, 2}>(x), with a margin for each axis, or "
                   "pad<margin{1, 2}>(x, pad_mode::reflect)");

@@ -56,6 +56,14 @@ concept Literal = std::is_same_v<U, T> ||(is_small_float<T> && (std::is_arithmet
                   (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<U>) ||
                   (std::is_same_v<T, std::string> && std::is_convertible_v<const U&, std::string>);
 
+// A tensor or an expression, as far as is known here.
+template <class X>
+concept InGraph = requires(const X& x) {
+    typename X::element_type;
+    x.rank();
+}
+&&!requires { typename X::value_type; };
+
 /// A value, or a list of such: what braces give a constructor.
 template <Element T> class nested {
 public:
@@ -335,7 +343,8 @@ public:
     array(array&&) noexcept = default;
     array& operator=(array&&) noexcept = default;
     array(const array&, detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
-    array& operator=(const array&) = delete;                           // a.copy(), a.share() or std::move(a)
+    template <detail::InGraph X> array(const X&) = delete; // a tensor has its value in a step: session.run(x)
+    array& operator=(const array&) = delete;               // a.copy(), a.share() or std::move(a)
 
     /// A view of memory that outlives it.
     static array view(std::span<T> values, const tenon::extents& sizes) {
@@ -407,7 +416,8 @@ public:
     array(array&&) noexcept = default;
     array& operator=(array&&) noexcept = default;
     array(const array&, detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
-    array& operator=(const array&) = delete;                           // a.copy(), a.share() or std::move(a)
+    template <detail::InGraph X> array(const X&) = delete; // a tensor has its value in a step: session.run(x)
+    array& operator=(const array&) = delete;               // a.copy(), a.share() or std::move(a)
 
     /// A view of memory that outlives it.
     static array view(std::span<T> values, const tenon::extents& sizes = S::extents) {

@@ -263,6 +263,15 @@ private:
 
 template <int Hidden> lstm_layer<Hidden> lstm(const recurrent_options& o = {}) { return lstm_layer<Hidden>(o); }
 template <int Hidden> gru_layer<Hidden> gru(const recurrent_options& o = {}) { return gru_layer<Hidden>(o); }
+template <std::integral... N> ill_shaped lstm(N...) {
+    static_assert(detail::is_mistake<N...>,
+                  "tenon::nn::lstm: the size of its state is a template argument: lstm<64>()");
+    return {};
+}
+template <std::integral... N> ill_shaped gru(N...) {
+    static_assert(detail::is_mistake<N...>, "tenon::nn::gru: the size of its state is a template argument: gru<64>()");
+    return {};
+}
 
 /// A recurrent layer among layers: what it gives for all steps, [batch, time, Hidden], ..
 template <class Recurrent> struct all_steps {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tenon/core/options.hpp>
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/tensor_or_number.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
@@ -181,7 +182,7 @@ public:
     /// variable is; a scope may put the sum elsewhere. Several updates in one step are applied one after another, in the
     /// order in which they were made: assign_add and assign_sub change what those before left. What is given to them is
     /// computed from the values before the step, the variable's own too: v.assign(v + 1) twice adds 1.
-    template <class V> auto assign(const V& value, called_from here = caller()) const {
+    template <class V = detail::in_braces> auto assign(const V& value, called_from here = caller()) const {
         const making made(here);
         return update(value_of(value), "assign");
     }
@@ -340,6 +341,10 @@ auto variable(const Name& name, const How& how = {}, const variable_options& o =
         }
     }
 }
+#if TENON_TAKES_BRACES_FOR_ARRAYS
+template <class T, class S, class How, std::size_t N>
+void variable(const detail::in_braces&, const How&, detail::other_braces_than<variable_options, N>&) = delete;
+#endif
 /// The same in so many parts (ops/shape/partition.hpp), which the compiler holds against its rows. Where their number is known when
 /// the program runs, it is an option: {.partition = {.parts = n}}; then there are no more than there are rows.
 template <Element T, Shape S, int Parts>

@@ -110,6 +110,13 @@ public:
         }
     }
 
+    template <class L, std::size_t N> operation minimize(const L&, const any_tensor (&)[N]) const {
+        static_assert(
+            detail::is_mistake<L>,
+            "tenon::optimizer::minimize: which variables is an option: minimize(loss, {.variables = {w, b}})");
+        return {};
+    }
+
     /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
     template <class L>
     static std::vector<gradient_and_variable> compute_gradients(const L& loss,
@@ -128,9 +135,9 @@ public:
     virtual operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
                                       const minimize_options& o = {}) const;
 
-    template <class G>
+    template <class G, class... V>
         requires(!std::is_convertible_v<const G&, std::vector<gradient_and_variable>>)
-    operation apply_gradients(const G&)
+    operation apply_gradients(const G&, const V&...)
     const {
         static_assert(
             detail::is_mistake<G>,
