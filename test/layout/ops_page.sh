@@ -94,7 +94,7 @@ awk '
         }
         if (match(head, /^(class|struct) [a-z_0-9]+/)) {
             name = substr(head, RSTART, RLENGTH); sub(/^[a-z]+ /, "", name)
-            if (head !~ /\{/ || name ~ /_(options|rule)$/) return
+            if (head !~ /\{/ || name ~ /_(options|rule)$/ || substr(head, RLENGTH + 1, 1) == "<") return # or it is specialized
             sub(/_(layer|optimizer)$/, "", name)
             if (comment == "") {
                 print file ": " name " has no comment: say in lines of /// before it what it is, and of what sizes" > "/dev/stderr"

@@ -66,9 +66,9 @@ data_node::pointer ordering(std::string step, data_node::pointer from, std::int6
 }
 
 // A stream of another, which counts down from `most` at the most.
-template <class Stream> class counting_stream : public Stream {
+template <class Stream> class counted_stream : public Stream {
 public:
-    counting_stream(std::unique_ptr<Stream> from, std::int64_t most, std::int64_t left) :
+    counted_stream(std::unique_ptr<Stream> from, std::int64_t most, std::int64_t left) :
         from_(std::move(from)), most_(most), left_(left) {}
     void save(state_writer& to) override {
         to.number(static_cast<std::uint64_t>(left_));
@@ -92,15 +92,15 @@ protected:
     std::int64_t left_;
 };
 
-template <class Stream> class skip_stream final : public counting_stream<Stream> {
+template <class Stream> class skip_stream final : public counted_stream<Stream> {
 public:
-    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : counting_stream<Stream>(std::move(from), n, n) {}
+    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : counted_stream<Stream>(std::move(from), n, n) {}
     bool next(typename Stream::item& x) override { return this->next_behind(x); }
 };
 
-template <class Stream> class take_stream final : public counting_stream<Stream> {
+template <class Stream> class take_stream final : public counted_stream<Stream> {
 public:
-    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : counting_stream<Stream>(std::move(from), n, n) {}
+    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : counted_stream<Stream>(std::move(from), n, n) {}
     bool next(typename Stream::item& x) override {
         if (this->left_ == 0 || !this->from_->next(x)) return false;
         --this->left_;
@@ -109,10 +109,10 @@ public:
 };
 
 // What is left are elements of others, which come before the next.
-template <class Stream> class shard_stream final : public counting_stream<Stream> {
+template <class Stream> class shard_stream final : public counted_stream<Stream> {
 public:
     shard_stream(std::unique_ptr<Stream> from, std::int64_t count, std::int64_t index) :
-        counting_stream<Stream>(std::move(from), count - 1, index) {}
+        counted_stream<Stream>(std::move(from), count - 1, index) {}
     bool next(typename Stream::item& x) override {
         if (!this->next_behind(x)) return false;
         this->left_ = this->most_;
