@@ -101,15 +101,15 @@ private:
 
 /// dense<300>(relu), dense<10>({.use_bias = false}), dense<10>(relu, {.name = "last"}).
 // One function, so that a compiler that refuses a call has little to say.
-template <auto ConstantUnits = 0, auto... More, class First = dense_options>
+template <auto Units = 0, auto... More, class First = dense_options>
 auto dense(First first = {}, const dense_options& o = {}) {
-    constexpr bool is_one_number = std::is_integral_v<decltype(ConstantUnits)> && sizeof...(More) == 0;
+    constexpr bool is_one_number = std::is_integral_v<decltype(Units)> && sizeof...(More) == 0;
     static_assert(
         is_one_number,
         "tenon::nn::dense: one template argument, the number of units: dense<300>(); how many inputs there are x "
         "says, with which the layer is called");
     if constexpr (!is_one_number) return ill_shaped{};
-    else if constexpr (ConstantUnits <= 0) {
+    else if constexpr (Units <= 0) {
         static_assert(detail::is_mistake<First>,
                       "tenon::nn::dense: the number of units is a template argument: write dense<300>(); it is "
                       "positive");
@@ -120,8 +120,8 @@ auto dense(First first = {}, const dense_options& o = {}) {
                       "dense<300>(nn::relu, {.use_bias = false}); the layer is called with a tensor: dense<300>()(x)");
         return ill_shaped{};
     } else if constexpr (std::is_same_v<First, dense_options>)
-        return dense_layer<static_cast<int>(ConstantUnits)>({}, std::move(first));
-    else return dense_layer<static_cast<int>(ConstantUnits), First>(std::move(first), o);
+        return dense_layer<static_cast<int>(Units)>({}, std::move(first));
+    else return dense_layer<static_cast<int>(Units), First>(std::move(first), o);
 }
 
 } // namespace tenon::nn
