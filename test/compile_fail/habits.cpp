@@ -222,14 +222,6 @@ auto program(const images& x, const tn::variable_tensor<float, tn::shape<3>>& w)
     return opt.apply_gradients(opt.compute_gradients(loss)); // right
 }
 
-// case minimized_variables: Which variables, behind the loss.
-// error[gcc]: In instantiation of .*minimize
-// error: tenon::optimizer::minimize: which variables is an option: minimize\(loss, \{.variables = \{w, b\}\}\)
-auto program(const tn::variable_tensor<float, tn::shape<3>>& w, const tn::variable_tensor<float, tn::shape<3>>& b) {
-    return tn::adam(0.1).minimize(sum(w * b), {w, b});                // wrong
-    return tn::adam(0.1).minimize(sum(w * b), {.variables = {w, b}}); // right
-}
-
 // case rows: Rows by their numbers.
 // error[gcc]: In instantiation of .*gather
 // error: tenon::gather: what is gathered is said by a tensor of integers: gather\(x, constant\(\{0, 2\}\)\)

@@ -1,4 +1,4 @@
-// Tuples, untyped tensors, data sets, texts, and a whole program.
+// Tuples, untyped tensors, texts, and a whole program.
 #include <cstdio>
 
 #include <tenon/input.hpp>
@@ -157,21 +157,4 @@ int main() {
     auto [gw, norm, parts] = sess.run(tn::feed(x, images), g, sum(square(gb)), tn::concat<1>(low, high));
     for (float value : gw.span()) std::printf("%g ", static_cast<double>(value));
     return gw.size() > 0 && norm.item() > 0 && parts.extent(0) == 10 ? 0 : 1;
-}
-
-// case data_in_layer: A layer that is called with a data set.
-// error[gcc]: In instantiation of .*a data set is no tensor: d.map\(f\) computes with its elements
-// error[clang]: a_data_set_is_no_tensor_map_a_function_over_it_or_take_next_of_an_iterator
-auto program(const tn::data_set<tn::component<float, tn::shape<3, 4>>>& d) {
-    const tn::nn::dense_layer<10> layer;
-    return layer(d);                                            // wrong
-    return d.map([&](const auto& x) { return exp(layer(x)); }); // right
-}
-
-// case data_in_model: A model, too.
-// error[gcc]: In instantiation of .*a data set is no tensor: d.map\(f\) computes with its elements
-// error[clang]: a_data_set_is_no_tensor_map_a_function_over_it_or_take_next_of_an_iterator
-auto program(const tn::data_set<tn::component<float, tn::shape<4>>>& d) {
-    return mean(tn::nn::sequential(tn::nn::dense<10>(), tn::nn::relu)(d)); // wrong
-    (void)d;                                                               // right
 }

@@ -93,11 +93,10 @@ template <class Op, class Static, int Output, class... Operands> struct inferenc
     static constexpr const extents& value = answer.type.extents;
 };
 
-// In place of the operand_type of what stands where one tensor should be: several, as a std::tuple; a value on the host; a data set; a tensor whose
-// type is known at run time only. Of anything else it is void.
+// In place of the operand_type of what stands where one tensor should be: several, as a std::tuple; a value on the host; a tensor whose type
+// is known at run time only. Of anything else it is void.
 struct operand_tuple {};
 struct host_value {};
-struct set_of_elements {};
 struct untyped_operand {};
 
 #if defined(__clang__)
@@ -108,12 +107,10 @@ struct not_agreed {
 // Templates, for clang shows other names as what stands for them.
 template <int = 0> struct a_tuple_of_tensors_is_no_tensor_take_it_apart : not_agreed {};
 template <int = 0> struct an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder : not_agreed {};
-template <int = 0> struct a_data_set_is_no_tensor_map_a_function_over_it_or_take_next_of_an_iterator : not_agreed {};
 template <int = 0> struct an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped : not_agreed {};
 template <int = 0> struct what_is_given_is_no_tensor : not_agreed {};
 using tuple_is_no_tensor = a_tuple_of_tensors_is_no_tensor_take_it_apart<>;
 using array_is_no_tensor = an_array_is_no_tensor_write_constant_of_its_copy_or_feed_a_placeholder<>;
-using set_is_no_tensor = a_data_set_is_no_tensor_map_a_function_over_it_or_take_next_of_an_iterator<>;
 using this_is_untyped = an_untyped_tensor_gets_its_type_by_as_or_goes_to_functions_of_untyped<>;
 using this_is_no_tensor = what_is_given_is_no_tensor<>;
 
@@ -278,8 +275,6 @@ template <fixed_string Complaint> struct complaint {
 using tuple_is_no_tensor =
     complaint<"a tuple of tensors is no tensor: take it apart, auto [a, b] = t, or take std::get<0>(t)">;
 using array_is_no_tensor = complaint<"an array is no tensor: write constant(a.copy()), or feed a placeholder">;
-using set_is_no_tensor = complaint<"a data set is no tensor: d.map(f) computes with its elements, "
-                                   "make_one_shot_iterator(d).get_next() takes one in each step">;
 using this_is_untyped =
     complaint<"an untyped tensor has no type for the compiler: as<float, shape<batch, 10>>(x) gives it "
               "one, untyped::mean(x) needs none">;
@@ -320,7 +315,6 @@ inline constexpr int first_of_all = any_ill_shaped<Operands...>                 
                                     : (std::is_same_v<Operands, host_value> || ...)      ? 3
                                     : (std::is_void_v<Operands> || ...)                  ? 4
                                     : (std::is_same_v<Operands, untyped_operand> || ...) ? 5
-                                    : (std::is_same_v<Operands, set_of_elements> || ...) ? 6
                                                                                          : 0;
 template <int FirstOfAll> struct verdict_on {
     template <class Rule, class Static, class... Operands>
@@ -333,7 +327,6 @@ template <> struct verdict_on<2> { template <class...> using type = tuple_is_no_
 template <> struct verdict_on<3> { template <class...> using type = array_is_no_tensor; };
 template <> struct verdict_on<4> { template <class...> using type = this_is_no_tensor; };
 template <> struct verdict_on<5> { template <class...> using type = this_is_untyped; };
-template <> struct verdict_on<6> { template <class...> using type = set_is_no_tensor; };
 
 /// What Rule says to attributes Static::value and operands (operand_types, ill_shaped, or what is none). Beside the operands a complaint
 /// shows what is asked for: Static::subject, an operand_type, where there is one; else sizes (for clang, the shape

@@ -424,9 +424,7 @@ private:
 
 namespace detail {
 template <class... C> inline constexpr bool is_on_the_host<data_set<C...>> = true;
-template <class... C> inline constexpr bool is_host_value<data_set<C...>> = true;
-template <class... C> struct operand_type_of<data_set<C...>> { using type = set_of_elements; };
-} // namespace detail
+}
 
 } // namespace tenon
 

@@ -110,13 +110,6 @@ public:
         }
     }
 
-    template <class L, std::size_t N> operation minimize(const L&, const any_tensor (&)[N]) const {
-        static_assert(
-            detail::is_mistake<L>,
-            "tenon::optimizer::minimize: which variables is an option: minimize(loss, {.variables = {w, b}})");
-        return {};
-    }
-
     /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
     template <class L>
     static std::vector<gradient_and_variable> compute_gradients(const L& loss,
