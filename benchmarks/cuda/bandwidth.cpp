@@ -2,6 +2,8 @@
 // floats, reductions along each axis, softmax, layer normalisation and their gradients, optimiser steps. A speed of 1 is the copy's bandwidth; an op that
 // only reads counts what it reads. Four matrices of 512 MB a step, so that starting a step is little of it.
 
+#include <functional>
+
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/elementwise/formulas.hpp>
 #include <tenon/ops/random/random.hpp>
