@@ -55,12 +55,6 @@ template <class X, class Layer> auto operator>>(const layer_input<X>& in, const 
     }
 }
 
-// What a model is called with is a tensor.
-struct model_rule {
-    static constexpr const char* name = "sequential";
-    static constexpr inferred infer(const no_attributes&, type_list in, int) { return in[0]; }
-};
-
 template <std::size_t I, class Layer> struct numbered_layer { Layer layer; };
 
 template <class Indices, class... Layers> class layer_list;
@@ -73,10 +67,7 @@ public:
     template <OperandOrIllShaped X>
     auto operator()(const X& x, nn::phase p = nn::inference, called_from here = caller()) const {
         const making made(here);
-        using verdict = verdict_on_operands<model_rule, X>;
-        static_assert(verdict::agree, "tenon: shapes do not agree");
-        if constexpr (!verdict::fits) return ill_shaped{};
-        else return (as_layer_input(x, p) >> ... >> static_cast<const numbered_layer<I, Layers>&>(*this).layer).x;
+        return (as_layer_input(x, p) >> ... >> static_cast<const numbered_layer<I, Layers>&>(*this).layer).x;
     }
 
     template <class X, std::same_as<bool> Training> ill_shaped operator()(const X&, Training) const {
