@@ -130,6 +130,49 @@ TEST_CASE_FIXTURE(in_graph, "members know their line: of variables, queues, iter
     CHECK(line_of(sums.take(1)) == __LINE__);
 }
 
+TEST_CASE_FIXTURE(in_graph, "functions of tensors whose types are known at run time know their line, and members too") {
+    namespace u = tn::untyped;
+    const tn::any_tensor x = u::placeholder(tn::element_type::float32, {tn::dynamic_extent, 3}, "x");
+    CHECK(line_of(u::tanh(x)) == __LINE__);
+    CHECK(line_of(u::add(x, x)) == __LINE__);
+    CHECK(line_of(u::multiply(x, 2)) == __LINE__);
+    CHECK(line_of(u::subtract(1, x)) == __LINE__);
+    CHECK(line_of(u::where(u::greater(x, 0), x, 3)) == __LINE__);
+    CHECK(line_of(u::gelu(x)) == __LINE__);
+    CHECK(line_of(u::clip(x, -1, 1)) == __LINE__);
+    CHECK(line_of(u::mean(x, {0})) == __LINE__);
+    CHECK(line_of(u::l2_normalize(x, {1})) == __LINE__);
+    CHECK(line_of(u::matmul(x, u::transpose(x))) == __LINE__);
+    CHECK(line_of(u::concat({x, x, x, x, x}, 0)) == __LINE__); // also of more than four
+    CHECK(line_of(u::split(x, 3, 1)[2]) == __LINE__);
+    CHECK(line_of(u::zeros(tn::element_type::float32, {2, 3})) == __LINE__);
+    CHECK(line_of(u::random_normal(tn::element_type::float32, {2, 3})) == __LINE__);
+    CHECK(line_of(u::softmax(x, -1)) == __LINE__);
+    CHECK(line_of(tn::nn::untyped::mean_squared_error(x, u::exp(x))) == __LINE__);
+    CHECK(line_of(tn::add<tn::reverse_op>({{1}}, {x})) == __LINE__); // of one's own ops
+    CHECK(tn::any_tensor(u::sum(u::exp(x)).node()->inputs[0]).node()->made_at.line == __LINE__);
+    const u::queue q = u::fifo_queue({{tn::element_type::float32, {2, 3}}}, 4);
+    CHECK(line_of(q.handle()) == __LINE__ - 1);
+    CHECK(line_of(q.dequeue()[0]) == __LINE__);
+    CHECK(q.enqueue({u::ones(tn::element_type::float32, {2, 3})}).node()->made_at.line == __LINE__);
+    CHECK(line_of(u::accumulator({tn::element_type::float32, {3}}).count()) == __LINE__);
+
+    const tn::any_tensor rows = u::gather(x, u::placeholder(tn::element_type::int32, {2}, "i"));
+    const std::string here = place(__LINE__ - 1);
+    tn::session s(g);
+    const std::string words = message_of<tn::error>([&] {
+        (void)s.run(tn::feed(x, tn::array<float, tn::shape<1, 3>>()), tn::feed(g.tensor("i"), tn::array<int>({1, 7})),
+                    rows);
+    });
+    CHECK_MESSAGE(contains(words, "[node gather (gather) on /device:CPU:0" + here + "]"), words);
+}
+
+TEST_CASE_FIXTURE(in_graph, "of an untyped function that is made of ops of other names, the name is told") {
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::dynamic_extent}, "x");
+    const tn::any_tensor y = tn::untyped::pad(x, {{2, 0}}, tn::pad_mode::reflect);
+    CHECK(y.node()->made_at.function == std::string("pad"));
+}
+
 TEST_CASE_FIXTURE(in_graph, "what a step asserts and prints says its line") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     CHECK(line_of(tn::print(x, "x is", x + 1.0f)) == __LINE__);

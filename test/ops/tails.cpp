@@ -163,7 +163,7 @@ TEST_CASE("fused chains keep their working memory to the elements they are given
 TEST_CASE("reductions compute on the elements they are given alone") {
     struct named {
         const char* name;
-        any_tensor (*f)(const any_tensor&, const tn::index_list&, bool);
+        any_tensor (*f)(const any_tensor&, const tn::index_list&, bool, tn::called_from);
     };
     for (const named& r :
          {named{"sum", un::sum}, named{"mean", un::mean}, named{"prod", un::prod}, named{"min", un::min},
@@ -174,13 +174,15 @@ TEST_CASE("reductions compute on the elements they are given alone") {
                 check(
                     std::string(r.name) + " along axis " + std::to_string(axis),
                     [&](std::int64_t n, element_type e) {
-                        return r.f(un::placeholder(e, {axis == 0 ? 3 : n, axis == 0 ? n : 3}), {axis}, false);
+                        return r.f(un::placeholder(e, {axis == 0 ? 3 : n, axis == 0 ? n : 3}), {axis}, false,
+                                   tn::caller());
                     },
                     value);
                 check(
                     std::string(r.name) + " of few along axis " + std::to_string(axis),
                     [&](std::int64_t n, element_type e) {
-                        return r.f(un::placeholder(e, {axis == 0 ? n : 3, axis == 0 ? 3 : n}), {axis}, false);
+                        return r.f(un::placeholder(e, {axis == 0 ? n : 3, axis == 0 ? 3 : n}), {axis}, false,
+                                   tn::caller());
                     },
                     value);
             }

@@ -73,7 +73,8 @@ any_tensor add_expression(const tape& t, expression_parts&& parts, const written
 
 /// A node of one instruction on untyped operands, whose types decide; throws invalid_argument_error with the
 /// rule's words.
-any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to = element_type::none);
+any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to = element_type::none,
+                           source_place here = {});
 /// x summed over the dimensions that `like` repeats to have x's sizes; the value of `like` does not matter. Floating.
 any_tensor add_sum_to(const any_tensor& x, const any_tensor& like);
 /// Scalar of the given type, as an untyped tensor to compute with; invalid_argument_error where the type does not hold

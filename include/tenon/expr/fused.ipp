@@ -275,7 +275,9 @@ TENON_INLINE any_tensor add_sum_to(const any_tensor& x, const any_tensor& like) 
     return add_fused(share_tape(t), {}, {x, like});
 }
 
-TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to) {
+TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to,
+                                        source_place here) {
+    const making made(here, nullptr);
     const opcode_info info = info_of(op);
     std::vector<tensor_type> types;
     for (const any_tensor& o : operands) {
@@ -301,14 +303,14 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
         throw invalid_argument_error("cast: elements cannot be converted to " + std::string(name_of(cast_to)));
     // Such tapes are few: each is made once for the process.
     static std::mutex& guard = *new std::mutex;
-    static auto& made = *new std::map<std::uint64_t, std::shared_ptr<const tape>>;
+    static auto& tapes = *new std::map<std::uint64_t, std::shared_ptr<const tape>>;
     const std::uint64_t key = static_cast<std::uint64_t>(op) | static_cast<std::uint64_t>(types[0].element) << 8 |
                               static_cast<std::uint64_t>(types.back().element) << 16 |
                               static_cast<std::uint64_t>(result) << 24;
     std::shared_ptr<const tape> code;
     {
         const std::lock_guard lock(guard);
-        std::shared_ptr<const tape>& known = made[key];
+        std::shared_ptr<const tape>& known = tapes[key];
         if (!known) {
             tape t;
             int reg[3] = {-1, -1, -1};

@@ -22,19 +22,20 @@ node* add_node(const op_definition& op, std::vector<any_tensor> inputs, attribut
 namespace detail {
 /// The same of what is made here, so that want of memory for that names the node, too.
 any_tensor add_made(const op_definition& op, function_ref<std::vector<any_tensor>()> inputs,
-                    function_ref<attributes()> a, const std::string& name);
+                    function_ref<attributes()> a, const located<std::string>& name);
 } // namespace detail
 
-/// Adds a node of op struct Op; its first output.
+/// Adds a node of op struct Op; its first output. In place of a name may stand where it is made: add<Op>(a, {x}, here).
 template <class Op>
-any_tensor add(const typename Op::attributes& a, std::vector<any_tensor> inputs, const std::string& name = {}) {
+any_tensor add(const typename Op::attributes& a, std::vector<any_tensor> inputs,
+               const located<std::string>& name = caller()) {
     const auto encoded = [&]() -> attributes { return encode(a); };
     const auto moved = [&]() -> std::vector<any_tensor> { return std::move(inputs); };
     return detail::add_made(definition_of<Op>(), moved, encoded, name);
 }
 template <class Op>
 any_tensor add(const typename Op::attributes& a, std::initializer_list<any_tensor> inputs,
-               const std::string& name = {}) {
+               const located<std::string>& name = caller()) {
     const auto encoded = [&]() -> attributes { return encode(a); };
     const auto copied = [&]() -> std::vector<any_tensor> { return inputs; };
     return detail::add_made(definition_of<Op>(), copied, encoded, name);
@@ -63,10 +64,11 @@ any_tensor add(const typename Op::attributes& a, std::initializer_list<any_tenso
     constinit const op_definition NAME##_definition = detail::make_definition<NAME##_op>(); \
     TENON_OP_ADD(template, NAME);                                                           \
     [[maybe_unused]] static const bool NAME##_registered = (detail::enter_op(NAME##_definition), true)
-#define TENON_OP_ADD(TEMPLATE, NAME)                                                                               \
-    TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::vector<any_tensor>, const std::string&); \
-    TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::initializer_list<any_tensor>,            \
-                                       const std::string&)
+#define TENON_OP_ADD(TEMPLATE, NAME)                                                                    \
+    TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::vector<any_tensor>,           \
+                                       const located<std::string>&);                                    \
+    TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::initializer_list<any_tensor>, \
+                                       const located<std::string>&)
 #endif
 
 namespace detail {

@@ -274,8 +274,10 @@ template <class F> auto naming_node(const op_definition& op, const std::string& 
 }
 
 TENON_INLINE any_tensor add_made(const op_definition& op, function_ref<std::vector<any_tensor>()> inputs,
-                                 function_ref<attributes()> a, const std::string& name) {
-    return naming_node(op, name, [&] { return any_tensor(node_output{make_node(op, inputs(), a(), name), 0}); });
+                                 function_ref<attributes()> a, const located<std::string>& name) {
+    const making made(name.at, nullptr);
+    const std::string& asked = name.value;
+    return naming_node(op, asked, [&] { return any_tensor(node_output{make_node(op, inputs(), a(), asked), 0}); });
 }
 
 } // namespace detail

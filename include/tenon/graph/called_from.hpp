@@ -57,6 +57,7 @@ private:
 template <class T> struct located {
     template <std::convertible_to<T> V>
     located(const V& v, called_from here = caller()) : value(v), at(here) {} // NOLINT
+    located(called_from here) : value(), at(here) {}                         // NOLINT
     T value;
     source_place at;
 };

@@ -306,23 +306,28 @@ auto accuracy(const L& logits, const Y& labels, called_from here = caller()) {
 /// The same of tensors whose types are known at run time only; a mistake throws invalid_argument_error with the words of
 /// the rule.
 namespace untyped {
-any_tensor mean_squared_error(const any_tensor& prediction, const any_tensor& target);
-any_tensor mean_absolute_error(const any_tensor& prediction, const any_tensor& target);
-any_tensor huber(const any_tensor& prediction, const any_tensor& target, double delta = 1);
-any_tensor cross_entropy(const any_tensor& logits, const any_tensor& labels, const cross_entropy_options& o = {});
-any_tensor focal(const any_tensor& logits, const any_tensor& labels, const focal_options& o = {});
-any_tensor binary_focal(const any_tensor& logits, const any_tensor& targets, const binary_focal_options& o = {});
-any_tensor hinge(const any_tensor& scores, const any_tensor& targets);
-any_tensor kl_divergence(const any_tensor& log_q, const any_tensor& p);
-any_tensor cosine_similarity(const any_tensor& a, const any_tensor& b);
-any_tensor cosine_distance(const any_tensor& a, const any_tensor& b);
-any_tensor triplet(const any_tensor& anchor, const any_tensor& positive, const any_tensor& negative, double margin = 1);
+any_tensor mean_squared_error(const any_tensor& prediction, const any_tensor& target, called_from here = caller());
+any_tensor mean_absolute_error(const any_tensor& prediction, const any_tensor& target, called_from here = caller());
+any_tensor huber(const any_tensor& prediction, const any_tensor& target, double delta = 1, called_from here = caller());
+any_tensor cross_entropy(const any_tensor& logits, const any_tensor& labels, const cross_entropy_options& o = {},
+                         called_from here = caller());
+any_tensor focal(const any_tensor& logits, const any_tensor& labels, const focal_options& o = {},
+                 called_from here = caller());
+any_tensor binary_focal(const any_tensor& logits, const any_tensor& targets, const binary_focal_options& o = {},
+                        called_from here = caller());
+any_tensor hinge(const any_tensor& scores, const any_tensor& targets, called_from here = caller());
+any_tensor kl_divergence(const any_tensor& log_q, const any_tensor& p, called_from here = caller());
+any_tensor cosine_similarity(const any_tensor& a, const any_tensor& b, called_from here = caller());
+any_tensor cosine_distance(const any_tensor& a, const any_tensor& b, called_from here = caller());
+any_tensor triplet(const any_tensor& anchor, const any_tensor& positive, const any_tensor& negative, double margin = 1,
+                   called_from here = caller());
 any_tensor ctc(const any_tensor& logits, const any_tensor& labels, const any_tensor& times, const any_tensor& lengths,
-               const ctc_loss_op::attributes& a = {});
-any_tensor binary_cross_entropy(const any_tensor& logits, const any_tensor& targets);
-any_tensor log_loss(const any_tensor& probabilities, const any_tensor& targets);
-any_tensor predicted_class(const any_tensor& logits, element_type label = element_type::int32);
-any_tensor accuracy(const any_tensor& logits, const any_tensor& labels);
+               const ctc_loss_op::attributes& a = {}, called_from here = caller());
+any_tensor binary_cross_entropy(const any_tensor& logits, const any_tensor& targets, called_from here = caller());
+any_tensor log_loss(const any_tensor& probabilities, const any_tensor& targets, called_from here = caller());
+any_tensor predicted_class(const any_tensor& logits, element_type label = element_type::int32,
+                           called_from here = caller());
+any_tensor accuracy(const any_tensor& logits, const any_tensor& labels, called_from here = caller());
 } // namespace untyped
 
 } // namespace nn

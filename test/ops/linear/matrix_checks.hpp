@@ -187,7 +187,7 @@ inline void check_refused_matrices(const std::string& device) {
     const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
     struct refused {
         std::vector<double> third; // of the batch [2, 2]
-        std::function<any_tensor(const any_tensor&)> op;
+        std::function<any_tensor(const any_tensor&, called_from)> op;
         std::string words;
     };
     const std::string which = ": matrix [1, 0] of the batch [2, 2] ";
@@ -196,23 +196,23 @@ inline void check_refused_matrices(const std::string& device) {
         {{1, nan, 0, 0, 0, 0, 0, 0, 1}, untyped::cholesky, "cholesky" + which + "is not positive definite"},
         {{1, 2, 3, 4, 5, 6, 7, 8, 9}, untyped::inverse, "inverse" + which + "is singular"},
         {{1, 2, 3, 2, 4, 6, 0, 0, 1},
-         [](const any_tensor& a) { return untyped::solve(a, a); },
+         [](const any_tensor& a, called_from) { return untyped::solve(a, a); },
          "solve" + which + "is singular"},
         {{1, nan, 3, 2, 4, 6, 0, 0, 1},
-         [](const any_tensor& a) { return untyped::solve(a, a); },
+         [](const any_tensor& a, called_from) { return untyped::solve(a, a); },
          "solve" + which + "is singular"},
         {{1, 0, 0, 0, 0, 0, 0, 0, 1},
-         [](const any_tensor& a) { return untyped::triangular_solve(a, a); },
+         [](const any_tensor& a, called_from) { return untyped::triangular_solve(a, a); },
          "triangular_solve" + which + "has a 0 on its diagonal"},
         {{1, inf, 0, 0, 0, 0, 0, 0, 1}, untyped::singular_values, "svd" + which + "has elements that are not finite"},
         {{1, 0, 0, 0, 0, 0, nan, 0, 1},
-         [](const any_tensor& a) { return untyped::eigh(a)[1]; },
+         [](const any_tensor& a, called_from) { return untyped::eigh(a)[1]; },
          "eigh" + which + "has elements that are not finite"}};
     for (const refused& r : all) {
         INFO(r.words);
         const graph_scope scope{graph()};
         const any_tensor a = untyped::placeholder(element_type::float64, {2, 2, 3, 3}, "a");
-        const any_tensor y = on(device_name(device), [&] { return r.op(a); });
+        const any_tensor y = on(device_name(device), [&] { return r.op(a, caller()); });
         session s(graph::current());
         const auto run = [&](bool fails) {
             any_array value(element_type::float64, a.extents());

@@ -19,14 +19,14 @@ static_assert(std::is_same_v<decltype(cumsum<0>(ill_shaped{})), ill_shaped>);
 constexpr double infinite = std::numeric_limits<double>::infinity(),
                  no_number = std::numeric_limits<double>::quiet_NaN();
 
-using scan_function = any_tensor (*)(const any_tensor&, int, scan_options);
+using scan_function = any_tensor (*)(const any_tensor&, int, scan_options, called_from);
 
 /// What a scan of x gives.
 template <class T> any_array scanned(scan_function f, const any_array& x, int axis, scan_options o = {}) {
     const graph_scope scope{graph()};
     const any_tensor in = untyped::placeholder(element_type_of<T>, x.extents());
     session s;
-    return std::move(s.run_untyped(test::fed(in, x), {f(in, axis, o)})[0]);
+    return std::move(s.run_untyped(test::fed(in, x), {f(in, axis, o, caller())})[0]);
 }
 
 /// The same by a loop for each element over all that count for it, in double: combined(so far, x), from `start`.
@@ -152,7 +152,7 @@ TEST_CASE("scans: gradients, and theirs, agree with central differences") {
              {way{{5}, 0, {}}, way{{2, 4, 2}, 1, {.exclusive = true}}, way{{2, 4}, -1, {.reversed = true}},
               way{{3, 4}, -1, {.exclusive = true, .reversed = true}}}) {
             const auto scan = [&](const std::vector<any_tensor>& x) {
-                const any_tensor y = f(x[0], w.axis, w.how); // the first of an exclusive scan may be infinite
+                const any_tensor y = f(x[0], w.axis, w.how, caller()); // the first of an exclusive scan may be infinite
                 return untyped::select(untyped::is_finite(y), y, 0);
             };
             CHECK(test::check_untyped_gradients(scan, {{w.sizes}}) == "");

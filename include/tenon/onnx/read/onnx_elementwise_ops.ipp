@@ -74,11 +74,13 @@ template <class F> void together(const call& c, F&& f) {
     c.give(f(xs));
 }
 
-template <any_tensor (*F)(const any_tensor&)> void unary(const call& c) { each(c, F); }
-template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void binary(const call& c) {
+template <any_tensor (*F)(const any_tensor&, called_from)> void unary(const call& c) {
+    each(c, [](const any_tensor& x) { return F(x, caller()); });
+}
+template <any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void binary(const call& c) {
     together(c, [&](const std::vector<any_tensor>& x) {
         if (x.size() != 2) c.wrong("it has " + std::to_string(x.size()) + " inputs; 2 are needed");
-        return F(x[0], x[1]);
+        return F(x[0], x[1], caller());
     });
 }
 // Of what is followed as sizes: what is computed of numbers is one, a size times 1 or less 0 is itself, less itself 0.
@@ -101,7 +103,7 @@ inline extent computed_of(const call& c, char op, const extent& a, const extent&
     if (op == '-') return a.size < b.size ? computed_size : extent(a.size - b.size);
     return b.size == 0 ? computed_size : extent(a.size / b.size);
 }
-template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&)> void arithmetic(const call& c) {
+template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void arithmetic(const call& c) {
     if (c.inputs() != 2 || (!c.in(0).sizes && !c.in(1).sizes)) return binary<F>(c);
     const auto a = c.sizes(0), b = c.sizes(1);
     if (!a || !b || a->empty() || b->empty() || (a->size() != b->size() && a->size() != 1 && b->size() != 1))
@@ -109,18 +111,18 @@ template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&)> void a
     std::vector<extent> all;
     for (std::size_t i = 0; i < std::max(a->size(), b->size()); ++i)
         all.push_back(computed_of(c, Op, (*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]));
-    c.give(value{F(c.x(0), c.x(1)), {}, std::move(all)}, 0);
+    c.give(value{F(c.x(0), c.x(1), caller()), {}, std::move(all)}, 0);
 }
-template <any_tensor (*F)(const any_tensor&, const any_tensor&)> void fold(const call& c) {
+template <any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void fold(const call& c) {
     together(c, [&](const std::vector<any_tensor>& x) {
         if (x.empty()) c.wrong("it has no inputs");
         any_tensor all = x[0];
-        for (std::size_t i = 1; i < x.size(); ++i) all = F(all, x[i]);
+        for (std::size_t i = 1; i < x.size(); ++i) all = F(all, x[i], caller());
         return all;
     });
 }
 
-inline any_tensor equal_of(const any_tensor& a, const any_tensor& b) {
+inline any_tensor equal_of(const any_tensor& a, const any_tensor& b, called_from) {
     return a.element() == element_type::string ? untyped::string_equal(a, b) : untyped::equal(a, b);
 }
 
@@ -167,7 +169,7 @@ inline void cast_to(const call& c, element_type to) {
 }
 
 // a^b in a's type. Integers are raised as doubles: exact below 2^53.
-inline any_tensor power(const any_tensor& a, const any_tensor& b) {
+inline any_tensor power(const any_tensor& a, const any_tensor& b, called_from) {
     if (is_floating(a.element())) return untyped::pow(a, untyped::cast(b, a.element()));
     const auto wide = element_type::float64;
     return untyped::cast(untyped::round(untyped::pow(untyped::cast(a, wide), untyped::cast(b, wide))), a.element());
@@ -220,7 +222,9 @@ inline void hard_sigmoid(const call& c) {
     const double alpha = c.real("alpha", 0.2), beta = c.real("beta", 0.5);
     each(c, [&](const any_tensor& x) { return hard_sigmoid_of(x, alpha, beta); });
 }
-inline any_tensor hard_swish_of(const any_tensor& x) { return untyped::multiply(x, hard_sigmoid_of(x, 1.0 / 6, 0.5)); }
+inline any_tensor hard_swish_of(const any_tensor& x, called_from) {
+    return untyped::multiply(x, hard_sigmoid_of(x, 1.0 / 6, 0.5));
+}
 inline void gelu(const call& c) {
     const bool tanh = c.text("approximate", "none") == "tanh";
     each(c, [&](const any_tensor& x) { return tanh ? untyped::gelu_tanh(x) : untyped::gelu(x); });
@@ -257,7 +261,7 @@ inline void shrink(const call& c) {
             x.element());
     });
 }
-inline any_tensor prelu(const any_tensor& x, const any_tensor& slope) {
+inline any_tensor prelu(const any_tensor& x, const any_tensor& slope, called_from) {
     return untyped::select(untyped::less(x, scalar_like(0, x)), untyped::multiply(x, slope), x);
 }
 inline void is_inf(const call& c) {

@@ -223,12 +223,12 @@ inline void norm_pool(const call& c) {
     c.give(p == 2 ? untyped::sqrt(sum) : to_power(sum, 1 / p));
 }
 
-template <any_tensor (*F)(const any_tensor&, const index_list&, bool)> void global_pool(const call& c) {
-    if (c.is_last(0)) return c.give_last(F(c.last(), {1, 2}, true));
+template <any_tensor (*F)(const any_tensor&, const index_list&, bool, called_from)> void global_pool(const call& c) {
+    if (c.is_last(0)) return c.give_last(F(c.last(), {1, 2}, true, caller()));
     const any_tensor x = c.x();
     index_list axes;
     for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-    c.give(axes.count == 0 ? x : F(x, axes, true));
+    c.give(axes.count == 0 ? x : F(x, axes, true, caller()));
 }
 inline void global_norm_pool(const call& c) {
     const any_tensor x = c.x();

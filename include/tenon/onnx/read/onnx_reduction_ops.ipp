@@ -20,7 +20,7 @@
 
 namespace tenon::detail::onnx {
 
-using reduction = any_tensor (*)(const any_tensor&, const index_list&, bool);
+using reduction = any_tensor (*)(const any_tensor&, const index_list&, bool, called_from);
 
 // Axes as an attribute, or, in later sets, as an input; none: all, unless the node says that none are meant.
 template <class F> void reduce(const call& c, F&& f) {
@@ -32,18 +32,19 @@ template <class F> void reduce(const call& c, F&& f) {
 }
 template <reduction F> void plain_reduction(const call& c) {
     reduce(c, [](const any_tensor& x, const index_list& axes, bool keep, bool none) {
-        return none ? x : F(x, axes, keep);
+        return none ? x : F(x, axes, keep, caller());
     });
 }
 // `each` before, and `after` the sum.
-template <any_tensor (*Each)(const any_tensor&), any_tensor (*After)(const any_tensor&)> void sum_of(const call& c) {
+template <any_tensor (*Each)(const any_tensor&, called_from), any_tensor (*After)(const any_tensor&, called_from)>
+void sum_of(const call& c) {
     reduce(c, [](const any_tensor& x, const index_list& axes, bool keep, bool none) {
-        const any_tensor y = Each(x);
-        return After(none ? y : untyped::sum(y, axes, keep));
+        const any_tensor y = Each(x, caller());
+        return After(none ? y : untyped::sum(y, axes, keep), caller());
     });
 }
-inline any_tensor as_it_is(const any_tensor& x) { return x; }
-inline any_tensor root(const any_tensor& x) {
+inline any_tensor as_it_is(const any_tensor& x, called_from) { return x; }
+inline any_tensor root(const any_tensor& x, called_from) {
     if (is_floating(x.element())) return untyped::sqrt(x);
     return untyped::cast(untyped::sqrt(untyped::cast(x, element_type::float64)), x.element());
 }
@@ -65,7 +66,7 @@ template <reduction Number, reduction Truth> void extreme(const call& c) {
             if (x.extents()[i] == extent(0) &&
                 (axes.count == 0 || std::find(axes.begin(), axes.end(), i) != axes.end()))
                 return extreme_of_none(x, axes, keep, Number == static_cast<reduction>(untyped::min));
-        return x.element() == element_type::boolean ? Truth(x, axes, keep) : Number(x, axes, keep);
+        return x.element() == element_type::boolean ? Truth(x, axes, keep, caller()) : Number(x, axes, keep, caller());
     });
 }
 
@@ -73,35 +74,36 @@ template <reduction F> void arg_extreme(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", 0), x.rank());
     const bool keep = c.integer("keepdims", 1) != 0;
-    if (c.integer("select_last_index", 0) == 0) return c.give(untyped::cast(F(x, {axis}, keep), element_type::int64));
+    if (c.integer("select_last_index", 0) == 0)
+        return c.give(untyped::cast(F(x, {axis}, keep, caller()), element_type::int64));
     const std::int64_t n =
         number_of(c, x.extents()[axis], "the size of the axis, of which the last index is asked for,");
-    const any_tensor y = untyped::cast(F(untyped::reverse(x, {axis}), {axis}, keep), element_type::int64);
+    const any_tensor y = untyped::cast(F(untyped::reverse(x, {axis}), {axis}, keep, caller()), element_type::int64);
     c.give(untyped::subtract(untyped::scalar(n - 1, element_type::int64), y));
 }
 
 // Before set 13 dimensions from the axis on were one.
-template <any_tensor (*F)(const any_tensor&, int)> void along(const call& c) {
+template <any_tensor (*F)(const any_tensor&, int, called_from)> void along(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", c.opset() < 13 ? 1 : -1), x.rank());
-    if (c.opset() >= 13 || axis == x.rank() - 1) return c.give(F(x, axis));
+    if (c.opset() >= 13 || axis == x.rank() - 1) return c.give(F(x, axis, caller()));
     std::vector<std::int64_t> rows = copied_sizes(0, axis);
     rows.push_back(reshape_op::deduced);
-    c.give(untyped::reshape_like(F(reshaped(x, rows), axis), x));
+    c.give(untyped::reshape_like(F(reshaped(x, rows), axis, caller()), x));
 }
-inline any_tensor hardmax_of(const any_tensor& x, int axis) {
+inline any_tensor hardmax_of(const any_tensor& x, int axis, called_from) {
     const std::int64_t n = x.extents()[axis].is_number() ? x.extents()[axis].size : -1;
     if (n < 0) throw unimplemented_error("the size of its axis is known in the step only");
     return untyped::one_hot(untyped::argmax(x, {axis}), n, x.element(), axis);
 }
 
-template <any_tensor (*F)(const any_tensor&, int, scan_options)> void scan(const call& c) {
+template <any_tensor (*F)(const any_tensor&, int, scan_options, called_from)> void scan(const call& c) {
     const any_tensor x = c.x();
     const std::int64_t axis = c.integer(1, "the axis");
     scan_options o;
     o.exclusive = c.integer("exclusive", 0) != 0;
     o.reversed = c.integer("reverse", 0) != 0;
-    c.give(F(x, axis_in(c, axis, x.rank()), o));
+    c.give(F(x, axis_in(c, axis, x.rank()), o, caller()));
 }
 
 inline void top_k(const call& c) {

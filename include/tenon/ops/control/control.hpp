@@ -241,17 +241,19 @@ operation group(const N&... members) {
 operation group(const std::vector<operation>& members, const std::string& name = {});
 
 namespace untyped {
-any_tensor zeros_like(const any_tensor& x);
-any_tensor ones_like(const any_tensor& x);
-any_tensor identity(const any_tensor& x, const std::string& name = {});
-any_tensor stop_gradient(const any_tensor& x);
+any_tensor zeros_like(const any_tensor& x, called_from here = caller());
+any_tensor ones_like(const any_tensor& x, called_from here = caller());
+any_tensor identity(const any_tensor& x, const std::string& name = {}, called_from here = caller());
+any_tensor stop_gradient(const any_tensor& x, called_from here = caller());
 /// The value of x unless it is fed; `shape`, where it is given, may leave open what x says of its sizes.
-any_tensor placeholder_with_default(const any_tensor& x, const std::string& name = {});
-any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name = {});
-any_tensor print(const any_tensor& x, const std::string& message, const std::vector<any_tensor>& more = {});
+any_tensor placeholder_with_default(const any_tensor& x, const std::string& name = {}, called_from here = caller());
+any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name = {},
+                                    called_from here = caller());
+any_tensor print(const any_tensor& x, const std::string& message, const std::vector<any_tensor>& more = {},
+                 called_from here = caller());
 operation assert_true(const any_tensor& condition, const std::string& message,
-                      const std::vector<any_tensor>& shown = {});
-operation group(const std::vector<any_tensor>& members, const std::string& name = {});
+                      const std::vector<any_tensor>& shown = {}, called_from here = caller());
+operation group(const std::vector<any_tensor>& members, const std::string& name = {}, called_from here = caller());
 } // namespace untyped
 
 /// x; prints "message" and the values of x and of more when it runs.
@@ -294,40 +296,53 @@ operation assert_true(const C& condition, const located<std::string>& message, c
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor zeros_like(const any_tensor& x) { return tenon::add<fill_like_op>({0}, {x}); }
-TENON_INLINE any_tensor ones_like(const any_tensor& x) { return tenon::add<fill_like_op>({1}, {x}); }
-TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name) {
+TENON_INLINE any_tensor zeros_like(const any_tensor& x, called_from here) {
+    return tenon::add<fill_like_op>({0}, {x}, here);
+}
+TENON_INLINE any_tensor ones_like(const any_tensor& x, called_from here) {
+    return tenon::add<fill_like_op>({1}, {x}, here);
+}
+TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name, called_from here) {
+    const making made(here);
     return tenon::add<identity_op>({}, {x}, name);
 }
-TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return tenon::add<stop_gradient_op>({}, {x}); }
+TENON_INLINE any_tensor stop_gradient(const any_tensor& x, called_from here) {
+    return tenon::add<stop_gradient_op>({}, {x}, here);
+}
 TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, std::string_view name,
                                     called_from here) {
     const making made(here);
     return tenon::add<placeholder_op>({element, shape}, {}, std::string(name.empty() ? "placeholder" : name));
 }
-TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const std::string& name) {
-    return placeholder_with_default(x, x.extents(), name);
+TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const std::string& name, called_from here) {
+    return placeholder_with_default(x, x.extents(), name, here);
 }
-TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name) {
+TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name,
+                                                 called_from here) {
+    const making made(here);
     if (!detail::is_less_static(shape, x.extents()))
         throw invalid_argument_error("placeholder_with_default: the default, " + x.name() + ", is " +
                                      to_string(x.type()) + " and does not have the sizes " + to_string(shape));
     return tenon::add<placeholder_with_default_op>({x.element(), shape}, {x},
                                                    name.empty() ? "placeholder_with_default" : name);
 }
-TENON_INLINE any_tensor print(const any_tensor& x, const std::string& message, const std::vector<any_tensor>& more) {
+TENON_INLINE any_tensor print(const any_tensor& x, const std::string& message, const std::vector<any_tensor>& more,
+                              called_from here) {
+    const making made(here);
     std::vector<any_tensor> shown{x};
     shown.insert(shown.end(), more.begin(), more.end());
     return tenon::add<print_op>({message}, std::move(shown), "print");
 }
 TENON_INLINE operation assert_true(const any_tensor& condition, const std::string& message,
-                                   const std::vector<any_tensor>& shown) {
+                                   const std::vector<any_tensor>& shown, called_from here) {
+    const making made(here);
     std::vector<any_tensor> inputs{condition};
     inputs.insert(inputs.end(), shown.begin(), shown.end());
     return operation(
         add_node(definition_of<assert_op>(), std::move(inputs), encode(assert_op::attributes{message}), "assert"));
 }
-TENON_INLINE operation group(const std::vector<any_tensor>& members, const std::string& name) {
+TENON_INLINE operation group(const std::vector<any_tensor>& members, const std::string& name, called_from here) {
+    const making made(here);
     std::vector<node*> nodes;
     for (const any_tensor& t : members) nodes.push_back(t.node());
     return detail::add_group(nodes, name);

@@ -137,11 +137,14 @@ auto arange_like(const X& like, const number& start = 0, const number& step = 1,
 
 namespace untyped {
 /// `value` everywhere, in sizes that are numbers or named ones of the tensors `like`.
-any_tensor full(element_type element, const extents& shape, const number& value, const std::vector<any_tensor>& like);
-any_tensor zeros(element_type element, const extents& shape, const std::vector<any_tensor>& like);
-any_tensor ones(element_type element, const extents& shape, const std::vector<any_tensor>& like);
+any_tensor full(element_type element, const extents& shape, const number& value, const std::vector<any_tensor>& like,
+                called_from here = caller());
+any_tensor zeros(element_type element, const extents& shape, const std::vector<any_tensor>& like,
+                 called_from here = caller());
+any_tensor ones(element_type element, const extents& shape, const std::vector<any_tensor>& like,
+                called_from here = caller());
 any_tensor arange_like(const any_tensor& like, element_type element, int axis = 0, const number& start = 0,
-                       const number& step = 1);
+                       const number& step = 1, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -157,21 +160,24 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor full(element_type element, const extents& shape, const number& value,
-                             const std::vector<any_tensor>& like) {
+                             const std::vector<any_tensor>& like, called_from here) {
+    const making made(here);
     std::vector<tensor_type> types;
     for (const any_tensor& t : like) types.push_back(t.type());
     return tenon::add<fill_sizes_op>(
         detail::filled_sizes(element, shape, value, type_list(types.data(), static_cast<int>(types.size()))), like);
 }
-TENON_INLINE any_tensor zeros(element_type element, const extents& shape, const std::vector<any_tensor>& like) {
-    return full(element, shape, 0, like);
+TENON_INLINE any_tensor zeros(element_type element, const extents& shape, const std::vector<any_tensor>& like,
+                              called_from here) {
+    return full(element, shape, 0, like, here);
 }
-TENON_INLINE any_tensor ones(element_type element, const extents& shape, const std::vector<any_tensor>& like) {
-    return full(element, shape, 1, like);
+TENON_INLINE any_tensor ones(element_type element, const extents& shape, const std::vector<any_tensor>& like,
+                             called_from here) {
+    return full(element, shape, 1, like, here);
 }
 TENON_INLINE any_tensor arange_like(const any_tensor& like, element_type element, int axis, const number& start,
-                                    const number& step) {
-    return tenon::add<arange_like_op>({element, axis, start, step}, {like});
+                                    const number& step, called_from here) {
+    return tenon::add<arange_like_op>({element, axis, start, step}, {like}, here);
 }
 } // namespace untyped
 

@@ -32,7 +32,7 @@ TENON_OP(add_n, add_n);
 
 namespace untyped {
 /// One tensor is its own sum; of none there is no sum: invalid_argument_error.
-any_tensor add_n(const std::vector<any_tensor>& xs);
+any_tensor add_n(const std::vector<any_tensor>& xs, called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -86,7 +86,8 @@ template <class T, class S> tensor<T, S> add_n(std::initializer_list<tensor<T, S
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor add_n(const std::vector<any_tensor>& xs) {
+TENON_INLINE any_tensor add_n(const std::vector<any_tensor>& xs, called_from here) {
+    const making made(here);
     if (xs.empty()) throw invalid_argument_error("add_n: there are no tensors to add up; give at least one");
     if (xs.size() == 1) return xs[0];
     return tenon::add<add_n_op>({}, xs);

@@ -78,7 +78,7 @@ template <Shape S, Element T> tensor<T, canonical_t<S>> constant(array<T> value)
 }
 
 namespace untyped {
-any_tensor constant(any_array value);
+any_tensor constant(any_array value, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -105,8 +105,8 @@ struct constant_kernel final : kernel {
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor constant(any_array value) {
-    return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {});
+TENON_INLINE any_tensor constant(any_array value, called_from here) {
+    return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {}, here);
 }
 } // namespace untyped
 

@@ -15,38 +15,52 @@ namespace untyped {
 
 /// A number as a scalar tensor of that element type; invalid_argument_error where it does not hold the number: 300 for
 /// uint8, 0.5 for integers.
-inline any_tensor scalar(const number& value, element_type type) { return detail::scalar_constant(value, type); }
+inline any_tensor scalar(const number& value, element_type type, called_from here = caller()) {
+    const making made(here);
+    return detail::scalar_constant(value, type);
+}
 /// Each element converted as static_cast does it.
-inline any_tensor cast(const any_tensor& x, element_type to) {
-    return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to);
+inline any_tensor cast(const any_tensor& x, element_type to, called_from here = caller()) {
+    return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to, here);
 }
 
-#define TENON_UNARY(NAME, ...) \
-    inline any_tensor NAME(const any_tensor& x) { return detail::add_instruction(opcode::NAME, {x}); }
-#define TENON_BINARY(NAME, ...)                                                                              \
-    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                       \
-        return detail::add_instruction(opcode::NAME, {a, b});                                                \
-    }                                                                                                        \
-    inline any_tensor NAME(const any_tensor& a, const number& b) { return NAME(a, scalar(b, a.element())); } \
-    inline any_tensor NAME(const number& a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
-#define TENON_TERNARY(NAME, ...)                                                            \
-    inline any_tensor NAME(const any_tensor& a, const any_tensor& b, const any_tensor& c) { \
-        return detail::add_instruction(opcode::NAME, {a, b, c});                            \
+#define TENON_UNARY(NAME, ...)                                                       \
+    inline any_tensor NAME(const any_tensor& x, called_from here = caller()) {       \
+        return detail::add_instruction(opcode::NAME, {x}, element_type::none, here); \
+    }
+#define TENON_BINARY(NAME, ...)                                                                     \
+    inline any_tensor NAME(const any_tensor& a, const any_tensor& b, called_from here = caller()) { \
+        return detail::add_instruction(opcode::NAME, {a, b}, element_type::none, here);             \
+    }                                                                                               \
+    inline any_tensor NAME(const any_tensor& a, const number& b, called_from here = caller()) {     \
+        return NAME(a, scalar(b, a.element()), here);                                               \
+    }                                                                                               \
+    inline any_tensor NAME(const number& a, const any_tensor& b, called_from here = caller()) {     \
+        return NAME(scalar(a, b.element()), b, here);                                               \
+    }
+#define TENON_TERNARY(NAME, ...)                                                           \
+    inline any_tensor NAME(const any_tensor& a, const any_tensor& b, const any_tensor& c,  \
+                           called_from here = caller()) {                                  \
+        return detail::add_instruction(opcode::NAME, {a, b, c}, element_type::none, here); \
     }
 #include <tenon/tape/instructions.inl>
 
 /// One of a, b and c at least is a tensor; of a and b, the values that are chosen from.
-any_tensor fma(const tensor_or_number& a, const tensor_or_number& b, const tensor_or_number& c);
-any_tensor select(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b);
+any_tensor fma(const tensor_or_number& a, const tensor_or_number& b, const tensor_or_number& c,
+               called_from here = caller());
+any_tensor select(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b,
+                  called_from here = caller());
 
-inline any_tensor rint(const any_tensor& x) { return round(x); }
-inline any_tensor where(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
-    return select(condition, a, b);
+inline any_tensor rint(const any_tensor& x, called_from here = caller()) { return round(x, here); }
+inline any_tensor where(const any_tensor& condition, const any_tensor& a, const any_tensor& b,
+                        called_from here = caller()) {
+    return select(condition, a, b, here);
 }
-inline any_tensor where(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b) {
-    return select(condition, a, b);
+inline any_tensor where(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b,
+                        called_from here = caller()) {
+    return select(condition, a, b, here);
 }
-inline any_tensor square(const any_tensor& x) { return multiply(x, x); }
+inline any_tensor square(const any_tensor& x, called_from here = caller()) { return multiply(x, x, here); }
 
 } // namespace untyped
 

@@ -11,54 +11,58 @@
 
 namespace tenon::untyped {
 
-any_tensor squared_difference(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor floor_divide(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor divide_no_nan(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor reciprocal_no_nan(const any_tensor& x);
-any_tensor multiply_no_nan(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor clip(const tensor_or_number& x, const tensor_or_number& low, const tensor_or_number& high);
-any_tensor lerp(const tensor_or_number& a, const tensor_or_number& b, const tensor_or_number& t);
-any_tensor xlogy(const tensor_or_number& x, const tensor_or_number& y);
-any_tensor xlog1py(const tensor_or_number& x, const tensor_or_number& y);
-any_tensor xdivy(const tensor_or_number& x, const tensor_or_number& y);
-any_tensor logaddexp(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor logaddexp2(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor copysign(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor heaviside(const tensor_or_number& x, const tensor_or_number& at_zero);
-any_tensor fmin(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor fmax(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor nan_to_num(const any_tensor& x, double nan = 0);
-any_tensor sinc(const any_tensor& x);
-any_tensor deg2rad(const any_tensor& x);
-any_tensor rad2deg(const any_tensor& x);
-any_tensor logit(const any_tensor& p);
-any_tensor ndtr(const any_tensor& x);
-any_tensor ndtri(const any_tensor& p);
-any_tensor trigamma(const any_tensor& x);
-any_tensor betaln(const tensor_or_number& a, const tensor_or_number& b);
-any_tensor signbit(const any_tensor& x);
-any_tensor is_close(const tensor_or_number& a, const tensor_or_number& b, double rtol = 1e-5, double atol = 1e-8);
+any_tensor squared_difference(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor floor_divide(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor divide_no_nan(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor reciprocal_no_nan(const any_tensor& x, called_from here = caller());
+any_tensor multiply_no_nan(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor clip(const tensor_or_number& x, const tensor_or_number& low, const tensor_or_number& high,
+                called_from here = caller());
+any_tensor lerp(const tensor_or_number& a, const tensor_or_number& b, const tensor_or_number& t,
+                called_from here = caller());
+any_tensor xlogy(const tensor_or_number& x, const tensor_or_number& y, called_from here = caller());
+any_tensor xlog1py(const tensor_or_number& x, const tensor_or_number& y, called_from here = caller());
+any_tensor xdivy(const tensor_or_number& x, const tensor_or_number& y, called_from here = caller());
+any_tensor logaddexp(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor logaddexp2(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor copysign(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor heaviside(const tensor_or_number& x, const tensor_or_number& at_zero, called_from here = caller());
+any_tensor fmin(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor fmax(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor nan_to_num(const any_tensor& x, double nan = 0, called_from here = caller());
+any_tensor sinc(const any_tensor& x, called_from here = caller());
+any_tensor deg2rad(const any_tensor& x, called_from here = caller());
+any_tensor rad2deg(const any_tensor& x, called_from here = caller());
+any_tensor logit(const any_tensor& p, called_from here = caller());
+any_tensor ndtr(const any_tensor& x, called_from here = caller());
+any_tensor ndtri(const any_tensor& p, called_from here = caller());
+any_tensor trigamma(const any_tensor& x, called_from here = caller());
+any_tensor betaln(const tensor_or_number& a, const tensor_or_number& b, called_from here = caller());
+any_tensor signbit(const any_tensor& x, called_from here = caller());
+any_tensor is_close(const tensor_or_number& a, const tensor_or_number& b, double rtol = 1e-5, double atol = 1e-8,
+                    called_from here = caller());
 
-any_tensor relu6(const any_tensor& x);
-any_tensor leaky_relu(const any_tensor& x, const tensor_or_number& slope = 0.01);
-any_tensor prelu(const any_tensor& x, const any_tensor& slope);
-any_tensor elu(const any_tensor& x, const tensor_or_number& alpha = 1.0);
-any_tensor selu(const any_tensor& x);
-any_tensor celu(const any_tensor& x, const tensor_or_number& alpha = 1.0);
-any_tensor gelu(const any_tensor& x);
-any_tensor gelu_tanh(const any_tensor& x);
-any_tensor silu(const any_tensor& x);
-any_tensor swish(const any_tensor& x);
-any_tensor hard_sigmoid(const any_tensor& x);
-any_tensor hard_swish(const any_tensor& x);
-any_tensor hard_tanh(const any_tensor& x);
-any_tensor softsign(const any_tensor& x);
-any_tensor mish(const any_tensor& x);
-any_tensor log_sigmoid(const any_tensor& x);
-any_tensor tanh_shrink(const any_tensor& x);
-any_tensor soft_shrink(const any_tensor& x, const tensor_or_number& width = 0.5);
-any_tensor hard_shrink(const any_tensor& x, const tensor_or_number& width = 0.5);
-any_tensor threshold(const any_tensor& x, const tensor_or_number& limit, const tensor_or_number& value);
+any_tensor relu6(const any_tensor& x, called_from here = caller());
+any_tensor leaky_relu(const any_tensor& x, const tensor_or_number& slope = 0.01, called_from here = caller());
+any_tensor prelu(const any_tensor& x, const any_tensor& slope, called_from here = caller());
+any_tensor elu(const any_tensor& x, const tensor_or_number& alpha = 1.0, called_from here = caller());
+any_tensor selu(const any_tensor& x, called_from here = caller());
+any_tensor celu(const any_tensor& x, const tensor_or_number& alpha = 1.0, called_from here = caller());
+any_tensor gelu(const any_tensor& x, called_from here = caller());
+any_tensor gelu_tanh(const any_tensor& x, called_from here = caller());
+any_tensor silu(const any_tensor& x, called_from here = caller());
+any_tensor swish(const any_tensor& x, called_from here = caller());
+any_tensor hard_sigmoid(const any_tensor& x, called_from here = caller());
+any_tensor hard_swish(const any_tensor& x, called_from here = caller());
+any_tensor hard_tanh(const any_tensor& x, called_from here = caller());
+any_tensor softsign(const any_tensor& x, called_from here = caller());
+any_tensor mish(const any_tensor& x, called_from here = caller());
+any_tensor log_sigmoid(const any_tensor& x, called_from here = caller());
+any_tensor tanh_shrink(const any_tensor& x, called_from here = caller());
+any_tensor soft_shrink(const any_tensor& x, const tensor_or_number& width = 0.5, called_from here = caller());
+any_tensor hard_shrink(const any_tensor& x, const tensor_or_number& width = 0.5, called_from here = caller());
+any_tensor threshold(const any_tensor& x, const tensor_or_number& limit, const tensor_or_number& value,
+                     called_from here = caller());
 
 } // namespace tenon::untyped
 
@@ -166,41 +170,48 @@ namespace tenon::untyped {
 using loose_operand = const tensor_or_number&;
 // A twin of one operand, of two, of three: the typed function's rule and formula.
 #define TENON_TWIN_1(NAME)                                                    \
-    TENON_INLINE any_tensor NAME(const any_tensor& x) {                       \
+    TENON_INLINE any_tensor NAME(const any_tensor& x, called_from here) {     \
+        const making made(here);                                              \
         return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, x); \
     }
-#define TENON_TWIN_2(NAME)                                                       \
-    TENON_INLINE any_tensor NAME(loose_operand a, loose_operand b) {             \
-        return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, a, b); \
+#define TENON_TWIN_2(NAME)                                                             \
+    TENON_INLINE any_tensor NAME(loose_operand a, loose_operand b, called_from here) { \
+        const making made(here);                                                       \
+        return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, a, b);       \
     }
-#define TENON_TWIN_3(NAME)                                                            \
-    TENON_INLINE any_tensor NAME(loose_operand a, loose_operand b, loose_operand c) { \
-        return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, a, b, c);   \
+#define TENON_TWIN_3(NAME)                                                                              \
+    TENON_INLINE any_tensor NAME(loose_operand a, loose_operand b, loose_operand c, called_from here) { \
+        const making made(here);                                                                        \
+        return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, a, b, c);                     \
     }
-#define TENON_TWIN_WITH(NAME)                                                       \
-    TENON_INLINE any_tensor NAME(const any_tensor& x, loose_operand with) {         \
-        return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, x, with); \
+#define TENON_TWIN_WITH(NAME)                                                                 \
+    TENON_INLINE any_tensor NAME(const any_tensor& x, loose_operand with, called_from here) { \
+        const making made(here);                                                              \
+        return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, x, with);           \
     }
 
-TENON_INLINE any_tensor fma(loose_operand a, loose_operand b, loose_operand c) {
-    return detail::add_instruction(opcode::fma, detail::loose::tensors_of("fma", a, b, c));
+TENON_INLINE any_tensor fma(loose_operand a, loose_operand b, loose_operand c, called_from here) {
+    return detail::add_instruction(opcode::fma, detail::loose::tensors_of("fma", a, b, c), element_type::none, here);
 }
-TENON_INLINE any_tensor select(const any_tensor& condition, loose_operand a, loose_operand b) {
+TENON_INLINE any_tensor select(const any_tensor& condition, loose_operand a, loose_operand b, called_from here) {
+    const making made(here);
     const std::vector<any_tensor> values = detail::loose::tensors_of("select", a, b);
     return select(condition, values[0], values[1]);
 }
-TENON_INLINE any_tensor squared_difference(loose_operand a, loose_operand b) {
+TENON_INLINE any_tensor squared_difference(loose_operand a, loose_operand b, called_from here) {
+    const making made(here);
     const auto square = [](const auto& x, const auto& y) { return detail::square_of(x - y); };
     return detail::loose::run<detail::squared_difference_rule>(square, a, b);
 }
-TENON_INLINE any_tensor floor_divide(loose_operand a, loose_operand b) {
+TENON_INLINE any_tensor floor_divide(loose_operand a, loose_operand b, called_from here) {
+    const making made(here);
     const auto divided = [](const detail::loose::value& x, const detail::loose::value& y) {
         return is_floating(x.t.element()) ? detail::floor_divide_of(x, y) : (x - x % y) / y;
     };
     return detail::loose::run<detail::floor_divide_rule>(divided, a, b);
 }
 TENON_TWIN_2(divide_no_nan)
-TENON_INLINE any_tensor reciprocal_no_nan(const any_tensor& x) { return divide_no_nan(1, x); }
+TENON_INLINE any_tensor reciprocal_no_nan(const any_tensor& x, called_from here) { return divide_no_nan(1, x, here); }
 TENON_TWIN_2(multiply_no_nan)
 TENON_TWIN_3(clip)
 TENON_TWIN_3(lerp)
@@ -213,7 +224,8 @@ TENON_TWIN_2(copysign)
 TENON_TWIN_2(heaviside)
 TENON_TWIN_2(fmin)
 TENON_TWIN_2(fmax)
-TENON_INLINE any_tensor nan_to_num(const any_tensor& x, double nan) {
+TENON_INLINE any_tensor nan_to_num(const any_tensor& x, double nan, called_from here) {
+    const making made(here);
     const auto finite = [nan](const detail::loose::value& v) {
         const element_type e = v.t.element();
         const double most = e == element_type::float64    ? std::numeric_limits<double>::max()
@@ -230,33 +242,37 @@ TENON_TWIN_1(rad2deg)
 TENON_TWIN_1(logit)
 TENON_TWIN_1(ndtr)
 TENON_TWIN_1(ndtri)
-TENON_INLINE any_tensor trigamma(const any_tensor& x) { return polygamma(1, x); }
+TENON_INLINE any_tensor trigamma(const any_tensor& x, called_from here) { return polygamma(1, x, here); }
 TENON_TWIN_2(betaln)
 TENON_TWIN_1(signbit)
-TENON_INLINE any_tensor is_close(loose_operand a, loose_operand b, double rtol, double atol) {
+TENON_INLINE any_tensor is_close(loose_operand a, loose_operand b, double rtol, double atol, called_from here) {
+    const making made(here);
     return detail::loose::run<detail::is_close_rule>(detail::is_close_of{rtol, atol}, a, b);
 }
 
 TENON_TWIN_1(relu6)
 TENON_TWIN_WITH(leaky_relu)
-TENON_INLINE any_tensor prelu(const any_tensor& x, const any_tensor& slope) { return leaky_relu(x, slope); }
+TENON_INLINE any_tensor prelu(const any_tensor& x, const any_tensor& slope, called_from here) {
+    return leaky_relu(x, slope, here);
+}
 TENON_TWIN_WITH(elu)
 TENON_TWIN_1(selu)
 TENON_TWIN_WITH(celu)
 TENON_TWIN_1(gelu)
 TENON_TWIN_1(gelu_tanh)
 TENON_TWIN_1(silu)
-TENON_INLINE any_tensor swish(const any_tensor& x) { return silu(x); }
+TENON_INLINE any_tensor swish(const any_tensor& x, called_from here) { return silu(x, here); }
 TENON_TWIN_1(hard_sigmoid)
 TENON_TWIN_1(hard_swish)
-TENON_INLINE any_tensor hard_tanh(const any_tensor& x) { return clip(x, -1, 1); }
+TENON_INLINE any_tensor hard_tanh(const any_tensor& x, called_from here) { return clip(x, -1, 1, here); }
 TENON_TWIN_1(softsign)
 TENON_TWIN_1(mish)
 TENON_TWIN_1(log_sigmoid)
 TENON_TWIN_1(tanh_shrink)
 TENON_TWIN_WITH(soft_shrink)
 TENON_TWIN_WITH(hard_shrink)
-TENON_INLINE any_tensor threshold(const any_tensor& x, loose_operand limit, loose_operand value) {
+TENON_INLINE any_tensor threshold(const any_tensor& x, loose_operand limit, loose_operand value, called_from here) {
+    const making made(here);
     return detail::loose::run<detail::threshold_rule>(detail::threshold_of, x, limit, value);
 }
 

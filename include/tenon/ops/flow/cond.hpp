@@ -33,10 +33,11 @@ namespace untyped {
 /// What `then` gives where `condition`, one bool, is true, else what `otherwise` gives. Both are called once, now, to build a body each; what
 /// they use of the graph around them is computed before, whichever runs.
 std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
-                             function_ref<std::vector<any_tensor>()> otherwise);
+                             function_ref<std::vector<any_tensor>()> otherwise, called_from here = caller());
 /// The same of results whose sizes along `axis` may differ. `size`: what the types say of that size, as boolean_mask is told it.
 std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
-                             function_ref<std::vector<any_tensor>()> otherwise, int axis, const extents& size = {});
+                             function_ref<std::vector<any_tensor>()> otherwise, int axis, const extents& size = {},
+                             called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -266,7 +267,8 @@ inline std::string zeros_of_body(const std::string& text) {
 
 namespace untyped {
 TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
-                                          function_ref<std::vector<any_tensor>()> otherwise) {
+                                          function_ref<std::vector<any_tensor>()> otherwise, called_from here) {
+    const making made(here);
     const detail::two_bodies both(condition, then, otherwise);
     return both.run(both.of.then_body, both.of.else_body);
 }
@@ -274,7 +276,8 @@ TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_
 // What both give, of which one is zeros that cost nothing but to fill; and of these, one after another, the part that is there.
 TENON_INLINE std::vector<any_tensor> cond(const any_tensor& condition, function_ref<std::vector<any_tensor>()> then,
                                           function_ref<std::vector<any_tensor>()> otherwise, int axis,
-                                          const extents& size) {
+                                          const extents& size, called_from here) {
+    const making made(here);
     const detail::two_bodies both(condition, then, otherwise);
     if (detail::body_builder* const around = detail::builder_in_scope()) {
         std::vector<tensor_type> types;

@@ -56,7 +56,7 @@ std::vector<any_tensor> scan(function_ref<detail::carried_and_given(const std::v
                                                                     const std::vector<any_tensor>& slices)>
                                  f,
                              const std::vector<any_tensor>& carried, const std::vector<any_tensor>& sliced,
-                             slice_order o = {});
+                             slice_order o = {}, called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -245,7 +245,8 @@ TENON_INLINE std::vector<any_tensor> scan(function_ref<detail::carried_and_given
                                                                                  const std::vector<any_tensor>& slices)>
                                               f,
                                           const std::vector<any_tensor>& carried, const std::vector<any_tensor>& sliced,
-                                          slice_order o) {
+                                          slice_order o, called_from here) {
+    const making made(here);
     detail::captured_tensors captured;
     detail::body_builder b(captured);
     std::vector<any_tensor> c, x;
@@ -271,9 +272,9 @@ TENON_INLINE std::vector<any_tensor> scan(function_ref<detail::carried_and_given
     detail::append(inputs, sliced);
     detail::append(inputs, captured);
     node* const n = add_node(definition_of<scan_op>(), std::move(inputs), encode(a));
-    std::vector<any_tensor> made = detail::outputs_of(n);
-    made.resize(results.size());
-    return made;
+    std::vector<any_tensor> outputs = detail::outputs_of(n);
+    outputs.resize(results.size());
+    return outputs;
 }
 } // namespace untyped
 

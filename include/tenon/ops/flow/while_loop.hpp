@@ -55,7 +55,8 @@ namespace untyped {
 /// The last tensors. Both functions are called once, now, to build a body each. `written`: what they left there is entered.
 std::vector<any_tensor> while_loop(function_ref<any_tensor(const std::vector<any_tensor>&)> condition,
                                    function_ref<std::vector<any_tensor>(const std::vector<any_tensor>&)> f,
-                                   const std::vector<any_tensor>& first, const detail::written_loop* written = nullptr);
+                                   const std::vector<any_tensor>& first, const detail::written_loop* written = nullptr,
+                                   called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -271,10 +272,11 @@ namespace untyped {
 TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const std::vector<any_tensor>&)> condition,
                                                 function_ref<std::vector<any_tensor>(const std::vector<any_tensor>&)> f,
                                                 const std::vector<any_tensor>& first,
-                                                const detail::written_loop* written) {
+                                                const detail::written_loop* written, called_from here) {
+    const making made(here);
     detail::captured_tensors captured;
     detail::body_builder asks(captured), repeats(captured);
-    const auto made = [&](detail::body_builder& b, auto&& call) {
+    const auto body_of = [&](detail::body_builder& b, auto&& call) {
         std::vector<any_tensor> x;
         for (const any_tensor& t : first) x.push_back(b.add_argument(t.type()));
         const detail::body_scope in(b);
@@ -283,8 +285,8 @@ TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const st
         return results;
     };
     const std::vector<any_tensor> goes_on =
-        made(asks, [&](const auto& x) { return std::vector<any_tensor>{condition(x)}; });
-    const std::vector<any_tensor> next = made(repeats, f);
+        body_of(asks, [&](const auto& x) { return std::vector<any_tensor>{condition(x)}; });
+    const std::vector<any_tensor> next = body_of(repeats, f);
     // What the expressions are given beside what is carried, as the bodies have it.
     const auto givens_of = [&](const detail::written_part& p) {
         std::vector<any_tensor> here;

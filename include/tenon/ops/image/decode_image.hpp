@@ -89,15 +89,15 @@ namespace untyped {
 /// `sizes`: [height, width, channels] as far as they are known; not given: whatever the file holds.
 any_tensor decode_image(const any_tensor& file, const extents& sizes = {extent(), extent(), extent()},
                         element_type element = element_type::uint8,
-                        std::int64_t largest_image = decode_image_options().largest_image);
+                        std::int64_t largest_image = decode_image_options().largest_image, called_from here = caller());
 any_tensor decode_png(const any_tensor& file, const extents& sizes = {extent(), extent(), extent()},
                       element_type element = element_type::uint8,
-                      std::int64_t largest_image = decode_image_options().largest_image);
+                      std::int64_t largest_image = decode_image_options().largest_image, called_from here = caller());
 any_tensor decode_jpeg(const any_tensor& file, const extents& sizes = {extent(), extent(), extent()},
                        element_type element = element_type::uint8,
-                       std::int64_t largest_image = decode_image_options().largest_image);
-any_tensor encode_png(const any_tensor& image, const encode_png_options& o = {});
-any_tensor encode_jpeg(const any_tensor& image, const encode_jpeg_options& o = {});
+                       std::int64_t largest_image = decode_image_options().largest_image, called_from here = caller());
+any_tensor encode_png(const any_tensor& image, const encode_png_options& o = {}, called_from here = caller());
+any_tensor encode_jpeg(const any_tensor& image, const encode_jpeg_options& o = {}, called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -206,22 +206,24 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor decode_image(const any_tensor& file, const extents& sizes, element_type element,
-                                     std::int64_t largest_image) {
-    return tenon::add<decode_image_op>({image_format::automatic, element, sizes, largest_image}, {file});
+                                     std::int64_t largest_image, called_from here) {
+    return tenon::add<decode_image_op>({image_format::automatic, element, sizes, largest_image}, {file}, here);
 }
 TENON_INLINE any_tensor decode_png(const any_tensor& file, const extents& sizes, element_type element,
-                                   std::int64_t largest_image) {
+                                   std::int64_t largest_image, called_from here) {
+    const making made(here);
     return tenon::add<decode_image_op>({image_format::png, element, sizes, largest_image}, {file}, "decode_png");
 }
 TENON_INLINE any_tensor decode_jpeg(const any_tensor& file, const extents& sizes, element_type element,
-                                    std::int64_t largest_image) {
+                                    std::int64_t largest_image, called_from here) {
+    const making made(here);
     return tenon::add<decode_image_op>({image_format::jpeg, element, sizes, largest_image}, {file}, "decode_jpeg");
 }
-TENON_INLINE any_tensor encode_png(const any_tensor& image, const encode_png_options& o) {
-    return tenon::add<encode_png_op>({o.compression}, {image});
+TENON_INLINE any_tensor encode_png(const any_tensor& image, const encode_png_options& o, called_from here) {
+    return tenon::add<encode_png_op>({o.compression}, {image}, here);
 }
-TENON_INLINE any_tensor encode_jpeg(const any_tensor& image, const encode_jpeg_options& o) {
-    return tenon::add<encode_jpeg_op>({o.quality, o.progressive}, {image});
+TENON_INLINE any_tensor encode_jpeg(const any_tensor& image, const encode_jpeg_options& o, called_from here) {
+    return tenon::add<encode_jpeg_op>({o.quality, o.progressive}, {image}, here);
 }
 } // namespace untyped
 

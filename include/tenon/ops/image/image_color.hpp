@@ -107,27 +107,32 @@ auto colored(F make, const Images& images, const A&... amounts) {
         using verdict = typename operands::template verdict<Rule>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else return operands::template typed<Rule>(make(as_tensor(images), as_given(amounts)...));
+        else return operands::template typed<Rule>(make(as_tensor(images), as_given(amounts)..., caller()));
     }
 }
 
 } // namespace detail
 
 namespace untyped {
-any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta);
-any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor);
-any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta);
-any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor);
-any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma, const tensor_or_number& gain = 1);
-any_tensor random_brightness(const any_tensor& images, double most, const seeded& o = {});
-any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o = {});
-any_tensor random_hue(const any_tensor& images, double most, const seeded& o = {});
-any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o = {});
-any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o = {});
-any_tensor rgb_to_grayscale(const any_tensor& images);
-any_tensor rgb_to_hsv(const any_tensor& images);
-any_tensor hsv_to_rgb(const any_tensor& images);
-any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, const tensor_or_number& deviation);
+any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta, called_from here = caller());
+any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor, called_from here = caller());
+any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta, called_from here = caller());
+any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor, called_from here = caller());
+any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma, const tensor_or_number& gain = 1,
+                        called_from here = caller());
+any_tensor random_brightness(const any_tensor& images, double most, const seeded& o = {}, called_from here = caller());
+any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o = {},
+                           called_from here = caller());
+any_tensor random_hue(const any_tensor& images, double most, const seeded& o = {}, called_from here = caller());
+any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o = {},
+                             called_from here = caller());
+any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o = {},
+                        called_from here = caller());
+any_tensor rgb_to_grayscale(const any_tensor& images, called_from here = caller());
+any_tensor rgb_to_hsv(const any_tensor& images, called_from here = caller());
+any_tensor hsv_to_rgb(const any_tensor& images, called_from here = caller());
+any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, const tensor_or_number& deviation,
+                     called_from here = caller());
 } // namespace untyped
 
 #define TENON_OF_COLORS(NAME) \
@@ -326,11 +331,13 @@ inline any_tensor rgb_of(const any_tensor& sixths, const any_tensor& chroma, con
 
 namespace untyped {
 
-TENON_INLINE any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta) {
+TENON_INLINE any_tensor adjust_brightness(const any_tensor& images, const tensor_or_number& delta, called_from here) {
+    const making made(here);
     detail::check_color<detail::adjust_brightness_rule>(images, delta);
     return add(images, detail::amount_beside(images, delta));
 }
-TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor) {
+TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor, called_from here) {
+    const making made(here);
     detail::check_color<detail::adjust_contrast_rule>(images, factor);
     const any_tensor by = detail::amount_beside(images, factor);
     const auto away = [&](const any_tensor& x, const index_list& axes) {
@@ -343,13 +350,15 @@ TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_o
     for (const any_tensor& c : detail::channels_of(images, channels.size)) parts.push_back(away(c, {-3, -2, -1}));
     return parts.size() == 1 ? parts[0] : concat(parts, -1);
 }
-TENON_INLINE any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta) {
+TENON_INLINE any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta, called_from here) {
+    const making made(here);
     detail::check_color<detail::adjust_hue_rule>(images, delta);
     const detail::value_and_chroma of(images);
     const any_tensor sixths = add(of.sixths(), multiply(detail::amount_beside(images, delta), 6));
     return detail::rgb_of(sixths, of.chroma, of.value);
 }
-TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor) {
+TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor, called_from here) {
+    const making made(here);
     detail::check_color<detail::adjust_saturation_rule>(images, factor);
     // With hue and value kept, each channel's distance from the value grows as the saturation does: by the factor, or by
     // 1 / saturation = value / chroma, where that is less.
@@ -362,7 +371,8 @@ TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor
     return concat(parts, -1);
 }
 TENON_INLINE any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma,
-                                     const tensor_or_number& gain) {
+                                     const tensor_or_number& gain, called_from here) {
+    const making made(here);
     detail::check_color<detail::adjust_gamma_rule>(images, gamma);
     detail::check_color<detail::adjust_gamma_rule>(images, gain);
     const any_tensor power = pow(images, detail::amount_beside(images, gamma));
@@ -370,40 +380,50 @@ TENON_INLINE any_tensor adjust_gamma(const any_tensor& images, const tensor_or_n
     return multiply(power, detail::amount_beside(images, gain));
 }
 
-TENON_INLINE any_tensor random_brightness(const any_tensor& images, double most, const seeded& o) {
+TENON_INLINE any_tensor random_brightness(const any_tensor& images, double most, const seeded& o, called_from here) {
+    const making made(here);
     detail::check_color<detail::random_brightness_rule>(images);
     return adjust_brightness(
         images, detail::amount_per_image("random_brightness", images, detail::drawn::brightness, o.seed, -most, most));
 }
-TENON_INLINE any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o) {
+TENON_INLINE any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o,
+                                        called_from here) {
+    const making made(here);
     detail::check_color<detail::random_contrast_rule>(images);
     return adjust_contrast(
         images, detail::amount_per_image("random_contrast", images, detail::drawn::contrast, o.seed, low, high));
 }
-TENON_INLINE any_tensor random_hue(const any_tensor& images, double most, const seeded& o) {
+TENON_INLINE any_tensor random_hue(const any_tensor& images, double most, const seeded& o, called_from here) {
+    const making made(here);
     detail::check_color<detail::random_hue_rule>(images);
     if (!(most <= 0.5))
         throw invalid_argument_error("random_hue: " + detail::text_of_number(most) +
                                      " is more than half a turn; give at most 0.5, which is any hue");
     return adjust_hue(images, detail::amount_per_image("random_hue", images, detail::drawn::hue, o.seed, -most, most));
 }
-TENON_INLINE any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o) {
+TENON_INLINE any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o,
+                                          called_from here) {
+    const making made(here);
     detail::check_color<detail::random_saturation_rule>(images);
     return adjust_saturation(
         images, detail::amount_per_image("random_saturation", images, detail::drawn::saturation, o.seed, low, high));
 }
-TENON_INLINE any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o) {
+TENON_INLINE any_tensor random_gamma(const any_tensor& images, double low, double high, const seeded& o,
+                                     called_from here) {
+    const making made(here);
     detail::check_color<detail::random_gamma_rule>(images);
     return adjust_gamma(images,
                         detail::amount_per_image("random_gamma", images, detail::drawn::gamma, o.seed, low, high));
 }
 
-TENON_INLINE any_tensor rgb_to_grayscale(const any_tensor& images) {
+TENON_INLINE any_tensor rgb_to_grayscale(const any_tensor& images, called_from here) {
+    const making made(here);
     detail::check_color<detail::rgb_to_grayscale_rule>(images);
     const std::vector<any_tensor> rgb = detail::channels_of(images, 3);
     return add(add(multiply(rgb[0], 0.2989), multiply(rgb[1], 0.5870)), multiply(rgb[2], 0.1140));
 }
-TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
+TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images, called_from here) {
+    const making made(here);
     detail::check_color<detail::rgb_to_hsv_rule>(images);
     const detail::value_and_chroma of(images);
     const any_tensor sixths = of.sixths();
@@ -412,13 +432,15 @@ TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
     const any_tensor saturation = select(is_black, 0, divide(of.chroma, select(is_black, 1, of.value)));
     return concat({hue, saturation, of.value}, -1);
 }
-TENON_INLINE any_tensor hsv_to_rgb(const any_tensor& images) {
+TENON_INLINE any_tensor hsv_to_rgb(const any_tensor& images, called_from here) {
+    const making made(here);
     detail::check_color<detail::hsv_to_rgb_rule>(images);
     const any_tensor value = detail::channel(images, 2);
     return detail::rgb_of(multiply(detail::channel(images, 0), 6), multiply(value, detail::channel(images, 1)), value);
 }
 TENON_INLINE any_tensor normalize(const any_tensor& images, const tensor_or_number& mean,
-                                  const tensor_or_number& deviation) {
+                                  const tensor_or_number& deviation, called_from here) {
+    const making made(here);
     const auto beside = [&](const tensor_or_number& n) {
         return n.tensor() ? *n.tensor() : scalar(n.number(), images.element());
     };

@@ -197,20 +197,24 @@ struct flip_options {
 };
 
 namespace untyped {
-any_tensor flip_left_right(const any_tensor& images);
+any_tensor flip_left_right(const any_tensor& images, called_from here = caller());
 /// Those for which `which`, bool [batch], is true.
-any_tensor flip_left_right(const any_tensor& images, const any_tensor& which);
-any_tensor flip_up_down(const any_tensor& images);
-any_tensor flip_up_down(const any_tensor& images, const any_tensor& which);
-any_tensor random_flip_left_right(const any_tensor& images, const flip_options& o = {});
-any_tensor random_flip_up_down(const any_tensor& images, const flip_options& o = {});
-any_tensor crop(const any_tensor& images, std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width);
-any_tensor crop_at(const any_tensor& images, const any_tensor& places, std::int64_t height, std::int64_t width);
-any_tensor random_crop(const any_tensor& images, std::int64_t height, std::int64_t width, const seeded& o = {});
-any_tensor center_crop(const any_tensor& images, std::int64_t height, std::int64_t width);
-any_tensor pad_to(const any_tensor& images, std::int64_t height, std::int64_t width, const number& value = 0);
+any_tensor flip_left_right(const any_tensor& images, const any_tensor& which, called_from here = caller());
+any_tensor flip_up_down(const any_tensor& images, called_from here = caller());
+any_tensor flip_up_down(const any_tensor& images, const any_tensor& which, called_from here = caller());
+any_tensor random_flip_left_right(const any_tensor& images, const flip_options& o = {}, called_from here = caller());
+any_tensor random_flip_up_down(const any_tensor& images, const flip_options& o = {}, called_from here = caller());
+any_tensor crop(const any_tensor& images, std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width,
+                called_from here = caller());
+any_tensor crop_at(const any_tensor& images, const any_tensor& places, std::int64_t height, std::int64_t width,
+                   called_from here = caller());
+any_tensor random_crop(const any_tensor& images, std::int64_t height, std::int64_t width, const seeded& o = {},
+                       called_from here = caller());
+any_tensor center_crop(const any_tensor& images, std::int64_t height, std::int64_t width, called_from here = caller());
+any_tensor pad_to(const any_tensor& images, std::int64_t height, std::int64_t width, const number& value = 0,
+                  called_from here = caller());
 any_tensor resize_with_crop_or_pad(const any_tensor& images, std::int64_t height, std::int64_t width,
-                                   const number& value = 0);
+                                   const number& value = 0, called_from here = caller());
 } // namespace untyped
 
 /// All images with left and right in each other's place.
@@ -337,32 +341,37 @@ namespace tenon {
 
 namespace untyped {
 
-TENON_INLINE any_tensor flip_left_right(const any_tensor& images) {
+TENON_INLINE any_tensor flip_left_right(const any_tensor& images, called_from here) {
+    const making made(here);
     detail::check_operands<detail::flip_left_right_rule>({images});
     return reverse(images, -2);
 }
-TENON_INLINE any_tensor flip_left_right(const any_tensor& images, const any_tensor& which) {
-    return tenon::add<flip_images_op>({false}, {images, which});
+TENON_INLINE any_tensor flip_left_right(const any_tensor& images, const any_tensor& which, called_from here) {
+    return tenon::add<flip_images_op>({false}, {images, which}, here);
 }
-TENON_INLINE any_tensor flip_up_down(const any_tensor& images) {
+TENON_INLINE any_tensor flip_up_down(const any_tensor& images, called_from here) {
+    const making made(here);
     detail::check_operands<detail::flip_up_down_rule>({images});
     return reverse(images, -3);
 }
-TENON_INLINE any_tensor flip_up_down(const any_tensor& images, const any_tensor& which) {
-    return tenon::add<flip_images_op>({true}, {images, which});
+TENON_INLINE any_tensor flip_up_down(const any_tensor& images, const any_tensor& which, called_from here) {
+    return tenon::add<flip_images_op>({true}, {images, which}, here);
 }
-TENON_INLINE any_tensor random_flip_left_right(const any_tensor& images, const flip_options& o) {
+TENON_INLINE any_tensor random_flip_left_right(const any_tensor& images, const flip_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::random_flip_left_right_rule>({images});
     const std::uint64_t seed = detail::seed_of(detail::drawn::flip_left_right, o.seed);
     return flip_left_right(images, random_bernoulli_like(detail::per_image(images), o.probability, seed));
 }
-TENON_INLINE any_tensor random_flip_up_down(const any_tensor& images, const flip_options& o) {
+TENON_INLINE any_tensor random_flip_up_down(const any_tensor& images, const flip_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::random_flip_up_down_rule>({images});
     const std::uint64_t seed = detail::seed_of(detail::drawn::flip_up_down, o.seed);
     return flip_up_down(images, random_bernoulli_like(detail::per_image(images), o.probability, seed));
 }
 TENON_INLINE any_tensor crop(const any_tensor& images, std::int64_t top, std::int64_t left, std::int64_t height,
-                             std::int64_t width) {
+                             std::int64_t width, called_from here) {
+    const making made(here);
     const detail::crop_rule::attributes a{top, left, height, width};
     const tensor_type operand = images.type();
     const inferred r = detail::crop_rule::infer(a, type_list(&operand, 1), 0);
@@ -370,23 +379,25 @@ TENON_INLINE any_tensor crop(const any_tensor& images, std::int64_t top, std::in
     return tenon::add<slice_op>(detail::crop_rule::slicing(a, images.rank()), {images});
 }
 TENON_INLINE any_tensor crop_at(const any_tensor& images, const any_tensor& places, std::int64_t height,
-                                std::int64_t width) {
-    return tenon::add<crop_images_op>({height, width}, {images, places});
+                                std::int64_t width, called_from here) {
+    return tenon::add<crop_images_op>({height, width}, {images, places}, here);
 }
-TENON_INLINE any_tensor random_crop(const any_tensor& images, std::int64_t height, std::int64_t width,
-                                    const seeded& o) {
+TENON_INLINE any_tensor random_crop(const any_tensor& images, std::int64_t height, std::int64_t width, const seeded& o,
+                                    called_from here) {
     return crop_at(images, detail::uniform_per_image(images, detail::drawn::crop, o.seed, 0, 1, index_list(2)), height,
-                   width);
+                   width, here);
 }
-TENON_INLINE any_tensor center_crop(const any_tensor& images, std::int64_t height, std::int64_t width) {
-    return tenon::add<fit_images_op>({height, width, true, false, 0}, {images});
+TENON_INLINE any_tensor center_crop(const any_tensor& images, std::int64_t height, std::int64_t width,
+                                    called_from here) {
+    return tenon::add<fit_images_op>({height, width, true, false, 0}, {images}, here);
 }
-TENON_INLINE any_tensor pad_to(const any_tensor& images, std::int64_t height, std::int64_t width, const number& value) {
-    return tenon::add<fit_images_op>({height, width, false, true, value}, {images});
+TENON_INLINE any_tensor pad_to(const any_tensor& images, std::int64_t height, std::int64_t width, const number& value,
+                               called_from here) {
+    return tenon::add<fit_images_op>({height, width, false, true, value}, {images}, here);
 }
 TENON_INLINE any_tensor resize_with_crop_or_pad(const any_tensor& images, std::int64_t height, std::int64_t width,
-                                                const number& value) {
-    return tenon::add<fit_images_op>({height, width, true, true, value}, {images});
+                                                const number& value, called_from here) {
+    return tenon::add<fit_images_op>({height, width, true, true, value}, {images}, here);
 }
 
 } // namespace untyped

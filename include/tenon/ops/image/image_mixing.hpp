@@ -117,14 +117,15 @@ template <class X> auto typed_like(const X&, any_tensor made) {
 } // namespace detail
 
 namespace untyped {
-any_tensor box_mask(const any_tensor& images, const any_tensor& boxes);
-any_tensor cutout(const any_tensor& images, std::int64_t height, std::int64_t width, const cutout_options& o = {});
-any_tensor random_erasing(const any_tensor& images, const erasing_options& o = {});
+any_tensor box_mask(const any_tensor& images, const any_tensor& boxes, called_from here = caller());
+any_tensor cutout(const any_tensor& images, std::int64_t height, std::int64_t width, const cutout_options& o = {},
+                  called_from here = caller());
+any_tensor random_erasing(const any_tensor& images, const erasing_options& o = {}, called_from here = caller());
 /// The images and the labels.
 std::pair<any_tensor, any_tensor> mixup(const any_tensor& images, const any_tensor& labels,
-                                        const mixing_options& o = {});
+                                        const mixing_options& o = {}, called_from here = caller());
 std::pair<any_tensor, any_tensor> cutmix(const any_tensor& images, const any_tensor& labels,
-                                         const mixing_options& o = {});
+                                         const mixing_options& o = {}, called_from here = caller());
 } // namespace untyped
 
 /// True in a box for each image: bool [batch, height, width, 1]. A row of `boxes`, float [batch, 4], is the middle of the box
@@ -241,11 +242,12 @@ inline any_tensor mixed(const any_tensor& a, const any_tensor& b, const any_tens
 
 namespace untyped {
 
-TENON_INLINE any_tensor box_mask(const any_tensor& images, const any_tensor& boxes) {
-    return tenon::add<box_mask_op>({}, {images, boxes});
+TENON_INLINE any_tensor box_mask(const any_tensor& images, const any_tensor& boxes, called_from here) {
+    return tenon::add<box_mask_op>({}, {images, boxes}, here);
 }
 TENON_INLINE any_tensor cutout(const any_tensor& images, std::int64_t height, std::int64_t width,
-                               const cutout_options& o) {
+                               const cutout_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::cutout_rule>({images});
     if (height < 1 || width < 1)
         throw invalid_argument_error("cutout: " + std::to_string(height) + " x " + std::to_string(width) +
@@ -253,7 +255,8 @@ TENON_INLINE any_tensor cutout(const any_tensor& images, std::int64_t height, st
     const any_tensor places = detail::uniform_per_image(images, detail::drawn::cutout, o.seed, 0, 1, index_list(2));
     return tenon::add<fill_boxes_op>({height, width, false, o.value}, {images, places});
 }
-TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_options& o) {
+TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_options& o, called_from here) {
+    const making made(here);
     using detail::drawn, detail::uniform_per_image;
     detail::check_operands<detail::random_erasing_rule>({images});
     detail::check_probability("random_erasing", o.probability);
@@ -278,7 +281,8 @@ TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_o
     return tenon::add<fill_boxes_op>({0, 0, true, o.value}, {images, boxes});
 }
 TENON_INLINE std::pair<any_tensor, any_tensor> mixup(const any_tensor& images, const any_tensor& labels,
-                                                     const mixing_options& o) {
+                                                     const mixing_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::mixup_rule>({images, labels});
     detail::check_alpha("mixup", o.alpha);
     const any_tensor order = detail::partners(images, o.seed);
@@ -287,7 +291,8 @@ TENON_INLINE std::pair<any_tensor, any_tensor> mixup(const any_tensor& images, c
             detail::mixed(labels, gather(labels, order), expand_dims(weight, 1))};
 }
 TENON_INLINE std::pair<any_tensor, any_tensor> cutmix(const any_tensor& images, const any_tensor& labels,
-                                                      const mixing_options& o) {
+                                                      const mixing_options& o, called_from here) {
+    const making made(here);
     using detail::drawn;
     detail::check_operands<detail::cutmix_rule>({images, labels});
     detail::check_alpha("cutmix", o.alpha);

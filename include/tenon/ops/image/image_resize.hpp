@@ -103,7 +103,8 @@ auto resize(const X& images, called_from here = caller()) {
 }
 
 namespace untyped {
-any_tensor resize(const any_tensor& images, interpolation method, std::int64_t height, std::int64_t width);
+any_tensor resize(const any_tensor& images, interpolation method, std::int64_t height, std::int64_t width,
+                  called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -115,8 +116,9 @@ any_tensor resize(const any_tensor& images, interpolation method, std::int64_t h
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor resize(const any_tensor& images, interpolation method, std::int64_t height,
-                               std::int64_t width) {
+TENON_INLINE any_tensor resize(const any_tensor& images, interpolation method, std::int64_t height, std::int64_t width,
+                               called_from here) {
+    const making made(here);
     if (method == interpolation::nearest) return tenon::add<resize_nearest_op>({height, width}, {images});
     return tenon::add<resize_images_op>({method, height, width}, {images});
 }

@@ -83,10 +83,13 @@ struct random_rotation_rule : named_rule<"random_rotation", turned_rule> {};
 } // namespace detail
 
 namespace untyped {
-any_tensor affine_transform(const any_tensor& images, const any_tensor& matrices, const transform_options& o = {});
-any_tensor rotate(const any_tensor& images, double angle, const transform_options& o = {});
-any_tensor rotate(const any_tensor& images, const any_tensor& angles, const transform_options& o = {});
-any_tensor random_rotation(const any_tensor& images, double most, const random_transform_options& o = {});
+any_tensor affine_transform(const any_tensor& images, const any_tensor& matrices, const transform_options& o = {},
+                            called_from here = caller());
+any_tensor rotate(const any_tensor& images, double angle, const transform_options& o = {}, called_from here = caller());
+any_tensor rotate(const any_tensor& images, const any_tensor& angles, const transform_options& o = {},
+                  called_from here = caller());
+any_tensor random_rotation(const any_tensor& images, double most, const random_transform_options& o = {},
+                           called_from here = caller());
 } // namespace untyped
 
 /// The image whose pixel (x, y) is that of `images` at (a x + b y + c, d x + e y + f), for an image's matrix a .. f. Points
@@ -147,19 +150,24 @@ namespace tenon {
 namespace untyped {
 
 TENON_INLINE any_tensor affine_transform(const any_tensor& images, const any_tensor& matrices,
-                                         const transform_options& o) {
-    return tenon::add<affine_transform_op>({o.method, o.value}, {images, matrices});
+                                         const transform_options& o, called_from here) {
+    return tenon::add<affine_transform_op>({o.method, o.value}, {images, matrices}, here);
 }
-TENON_INLINE any_tensor rotate(const any_tensor& images, const any_tensor& angles, const transform_options& o) {
+TENON_INLINE any_tensor rotate(const any_tensor& images, const any_tensor& angles, const transform_options& o,
+                               called_from here) {
+    const making made(here);
     detail::check_operands<detail::rotate_rule>({images, angles});
     const any_tensor c = cos(angles), s = sin(angles), none = multiply(angles, 0);
     return affine_transform(images, stack({c, negative(s), none, s, c, none}, -1), o);
 }
-TENON_INLINE any_tensor rotate(const any_tensor& images, double angle, const transform_options& o) {
+TENON_INLINE any_tensor rotate(const any_tensor& images, double angle, const transform_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::rotate_rule>({images});
     return rotate(images, add(detail::per_image(images), angle), o);
 }
-TENON_INLINE any_tensor random_rotation(const any_tensor& images, double most, const random_transform_options& o) {
+TENON_INLINE any_tensor random_rotation(const any_tensor& images, double most, const random_transform_options& o,
+                                        called_from here) {
+    const making made(here);
     detail::check_operands<detail::random_rotation_rule>({images});
     if (most == 0) return rotate(images, 0.0, {o.method, o.value});
     detail::check_interval("random_rotation", -most, most);

@@ -138,10 +138,11 @@ private:
 namespace untyped {
 /// An output for each column.
 std::vector<any_tensor> decode_csv(const any_tensor& records, const std::vector<csv_column>& columns,
-                                   const csv_options& how = {});
-std::vector<any_tensor> decode_json(const any_tensor& records, const std::vector<json_column>& columns);
+                                   const csv_options& how = {}, called_from here = caller());
+std::vector<any_tensor> decode_json(const any_tensor& records, const std::vector<json_column>& columns,
+                                    called_from here = caller());
 any_tensor decode_raw(const any_tensor& bytes, element_type element, const extents& sizes = {},
-                      byte_order order = byte_order::little);
+                      byte_order order = byte_order::little, called_from here = caller());
 } // namespace untyped
 
 namespace detail {

@@ -147,7 +147,8 @@ struct decode_raw_kernel final : kernel {
 
 namespace untyped {
 TENON_INLINE std::vector<any_tensor> decode_csv(const any_tensor& records, const std::vector<csv_column>& columns,
-                                                const csv_options& how) {
+                                                const csv_options& how, called_from here) {
+    const making made(here);
     decode_csv_op::attributes a;
     for (const csv_column& c : columns)
         a.columns.types.push_back({c.element, c.fields == 1 ? extents{} : extents{extent(c.fields)}});
@@ -161,7 +162,9 @@ TENON_INLINE std::vector<any_tensor> decode_csv(const any_tensor& records, const
     if (how.forgiving) written.set(detail::forgiving_csv, std::int64_t{1});
     return detail::outputs_of(add_node(definition_of<decode_csv_op>(), {records}, std::move(written)), columns.size());
 }
-TENON_INLINE std::vector<any_tensor> decode_json(const any_tensor& records, const std::vector<json_column>& columns) {
+TENON_INLINE std::vector<any_tensor> decode_json(const any_tensor& records, const std::vector<json_column>& columns,
+                                                 called_from here) {
+    const making made(here);
     decode_json_op::attributes a;
     std::vector<std::string> names;
     for (const json_column& c : columns) {
@@ -174,8 +177,8 @@ TENON_INLINE std::vector<any_tensor> decode_json(const any_tensor& records, cons
     return detail::outputs_of(add_node(definition_of<decode_json_op>(), {records}, encode(a)), columns.size());
 }
 TENON_INLINE any_tensor decode_raw(const any_tensor& bytes, element_type element, const extents& sizes,
-                                   byte_order order) {
-    return tenon::add<decode_raw_op>({element, sizes, order}, {bytes});
+                                   byte_order order, called_from here) {
+    return tenon::add<decode_raw_op>({element, sizes, order}, {bytes}, here);
 }
 } // namespace untyped
 

@@ -145,12 +145,12 @@ public:
     explicit iterator(const any_tensor& made);
 
     /// The same tensors each time.
-    std::vector<any_tensor> get_next() const;
-    operation make_initializer(const std::shared_ptr<const element_source>& source) const;
-    any_tensor string_handle() const;
-    any_tensor save() const;
-    operation restore(const any_tensor& state) const;
-    any_tensor report() const;
+    std::vector<any_tensor> get_next(called_from here = caller()) const;
+    operation make_initializer(const std::shared_ptr<const element_source>& source, called_from here = caller()) const;
+    any_tensor string_handle(called_from here = caller()) const;
+    any_tensor save(called_from here = caller()) const;
+    operation restore(const any_tensor& state, called_from here = caller()) const;
+    any_tensor report(called_from here = caller()) const;
 
     std::vector<tensor_type> components() const;
     const std::string& name() const { return handle_.node()->name; }
@@ -162,7 +162,8 @@ private:
 };
 
 /// The next element of the iterator whose string_handle() has this value.
-std::vector<any_tensor> next_of_handle(const any_tensor& string_handle, const std::vector<tensor_type>& components);
+std::vector<any_tensor> next_of_handle(const any_tensor& string_handle, const std::vector<tensor_type>& components,
+                                       called_from here = caller());
 
 } // namespace untyped
 } // namespace tenon
@@ -208,18 +209,21 @@ TENON_INLINE iterator::iterator(const any_tensor& made) : handle_(made) {
 TENON_INLINE std::vector<tensor_type> iterator::components() const {
     return handle_.node()->attributes.get<std::vector<tensor_type>>("components");
 }
-TENON_INLINE std::vector<any_tensor> iterator::get_next() const {
+TENON_INLINE std::vector<any_tensor> iterator::get_next(called_from here) const {
+    const making made(here);
     // Asked again it is the same node: one element a step, however often it is asked for.
     graph g(handle_.node()->graph);
     const std::string elements = "elements of " + name();
-    const std::vector<any_tensor> made = g.collection(elements);
-    if (!made.empty()) return detail::outputs_of(made.front().node());
+    const std::vector<any_tensor> asked = g.collection(elements);
+    if (!asked.empty()) return detail::outputs_of(asked.front().node());
     const detail::no_controls apart;
     node* const n = detail::add_use<iterator_get_next_op>(handle_, {}, {components()});
     g.add_to_collection(elements, any_tensor(node_output{n, 0}));
     return detail::outputs_of(n);
 }
-TENON_INLINE operation iterator::make_initializer(const std::shared_ptr<const element_source>& source) const {
+TENON_INLINE operation iterator::make_initializer(const std::shared_ptr<const element_source>& source,
+                                                  called_from here) const {
+    const making made(here);
     if (!source) throw invalid_argument_error(name() + ": there is no data set to initialise it with");
     if (source->components() != components())
         throw invalid_argument_error("iterator \"" + name() + "\" has elements of " + to_string(components()) +
@@ -227,21 +231,26 @@ TENON_INLINE operation iterator::make_initializer(const std::shared_ptr<const el
     const std::int64_t number = detail::number_in(graph(handle_.node()->graph), source);
     return operation(detail::add_use<iterator_initialize_op>(handle_, {}, {number}));
 }
-TENON_INLINE any_tensor iterator::string_handle() const {
+TENON_INLINE any_tensor iterator::string_handle(called_from here) const {
+    const making made(here);
     return any_tensor({detail::add_use<iterator_handle_op>(handle_, {}, {}), 0});
 }
-TENON_INLINE any_tensor iterator::save() const {
+TENON_INLINE any_tensor iterator::save(called_from here) const {
+    const making made(here);
     return any_tensor({detail::add_use<iterator_save_op>(handle_, {}, {}), 0});
 }
-TENON_INLINE operation iterator::restore(const any_tensor& state) const {
+TENON_INLINE operation iterator::restore(const any_tensor& state, called_from here) const {
+    const making made(here);
     return operation(detail::add_use<iterator_restore_op>(handle_, {state}, {}));
 }
-TENON_INLINE any_tensor iterator::report() const {
+TENON_INLINE any_tensor iterator::report(called_from here) const {
+    const making made(here);
     return any_tensor({detail::add_use<iterator_report_op>(handle_, {}, {}), 0});
 }
 
 TENON_INLINE std::vector<any_tensor> next_of_handle(const any_tensor& string_handle,
-                                                    const std::vector<tensor_type>& components) {
+                                                    const std::vector<tensor_type>& components, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(definition_of<iterator_next_of_op>(), {string_handle},
                                        encode(iterator_next_of_op::attributes{components}), "next_of_handle"));
 }

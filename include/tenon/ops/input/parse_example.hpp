@@ -70,13 +70,17 @@ TENON_OP(parse_example, parse_example);
 namespace untyped {
 /// The features of serialized examples [batch] (tf.Example), a tensor for each specification. Throws invalid_argument_error for
 /// specifications that cannot be.
-std::vector<any_tensor> parse_example(const any_tensor& serialized, const std::vector<feature_spec>& features);
+std::vector<any_tensor> parse_example(const any_tensor& serialized, const std::vector<feature_spec>& features,
+                                      called_from here = caller());
 /// The same of one example, a scalar.
-std::vector<any_tensor> parse_single_example(const any_tensor& serialized, const std::vector<feature_spec>& features);
+std::vector<any_tensor> parse_single_example(const any_tensor& serialized, const std::vector<feature_spec>& features,
+                                             called_from here = caller());
 /// The same of tf.SequenceExample: feature_layout::sequence are its feature lists, the others its context.
-std::vector<any_tensor> parse_sequence_example(const any_tensor& serialized, const std::vector<feature_spec>& features);
+std::vector<any_tensor> parse_sequence_example(const any_tensor& serialized, const std::vector<feature_spec>& features,
+                                               called_from here = caller());
 std::vector<any_tensor> parse_single_sequence_example(const any_tensor& serialized,
-                                                      const std::vector<feature_spec>& features);
+                                                      const std::vector<feature_spec>& features,
+                                                      called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -370,22 +374,27 @@ TENON_INLINE void no_sequences(const char* who, const std::vector<untyped::featu
 namespace untyped {
 
 TENON_INLINE std::vector<any_tensor> parse_example(const any_tensor& serialized,
-                                                   const std::vector<feature_spec>& features) {
+                                                   const std::vector<feature_spec>& features, called_from here) {
+    const making made(here);
     detail::no_sequences("parse_example", features);
     return parse_sequence_example(serialized, features);
 }
 TENON_INLINE std::vector<any_tensor> parse_single_example(const any_tensor& serialized,
-                                                          const std::vector<feature_spec>& features) {
+                                                          const std::vector<feature_spec>& features, called_from here) {
+    const making made(here);
     detail::no_sequences("parse_single_example", features);
     return parse_single_sequence_example(serialized, features);
 }
-TENON_INLINE std::vector<any_tensor> parse_sequence_example(const any_tensor& serialized,
-                                                            const std::vector<feature_spec>& features) {
+TENON_INLINE std::vector<any_tensor>
+parse_sequence_example(const any_tensor& serialized, const std::vector<feature_spec>& features, called_from here) {
+    const making made(here);
     detail::check_operands<detail::serialized_rule<1>>({serialized});
     return detail::parse_features(serialized, features);
 }
 TENON_INLINE std::vector<any_tensor> parse_single_sequence_example(const any_tensor& serialized,
-                                                                   const std::vector<feature_spec>& features) {
+                                                                   const std::vector<feature_spec>& features,
+                                                                   called_from here) {
+    const making made(here);
     detail::check_operands<detail::serialized_rule<0>>({serialized});
     return detail::parse_features(serialized, features);
 }

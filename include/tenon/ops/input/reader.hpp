@@ -149,13 +149,14 @@ public:
     explicit reader(const any_tensor& made);
 
     /// Key and value of a record, string []. invalid_argument_error where the queue's elements are not scalar strings.
-    std::vector<any_tensor> read(const queue& names) const;
+    std::vector<any_tensor> read(const queue& names, called_from here = caller()) const;
     /// Keys and values of n records. `size`: what the types say of how many, extent::named("batch"); not given: unknown.
-    std::vector<any_tensor> read_up_to(const queue& names, std::int64_t n, const extents& size = {}) const;
-    operation reset() const;
-    any_tensor num_records_produced() const;
-    any_tensor num_work_units_completed() const;
-    any_tensor num_records_ignored() const;
+    std::vector<any_tensor> read_up_to(const queue& names, std::int64_t n, const extents& size = {},
+                                       called_from here = caller()) const;
+    operation reset(called_from here = caller()) const;
+    any_tensor num_records_produced(called_from here = caller()) const;
+    any_tensor num_work_units_completed(called_from here = caller()) const;
+    any_tensor num_records_ignored(called_from here = caller()) const;
 
     record_format format() const;
     const std::string& name() const { return handle_.node()->name; }
@@ -167,12 +168,13 @@ private:
 };
 
 // invalid_argument_error where a reader cannot be so, naming it.
-reader text_line_reader(const text_line_reader_options& o = {});
-reader whole_file_reader(const record_reader_options& o = {});
-reader fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o = {});
-reader tf_record_reader(const record_reader_options& o = {});
-reader idx_reader(const record_reader_options& o = {});
-reader npy_reader(const record_reader_options& o = {});
+reader text_line_reader(const text_line_reader_options& o = {}, called_from here = caller());
+reader whole_file_reader(const record_reader_options& o = {}, called_from here = caller());
+reader fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o = {},
+                                  called_from here = caller());
+reader tf_record_reader(const record_reader_options& o = {}, called_from here = caller());
+reader idx_reader(const record_reader_options& o = {}, called_from here = caller());
+reader npy_reader(const record_reader_options& o = {}, called_from here = caller());
 
 } // namespace untyped
 
@@ -342,33 +344,41 @@ TENON_INLINE reader::reader(const any_tensor& made) : handle_(made) {
 TENON_INLINE record_format reader::format() const {
     return detail::format_of(decode<reader_op::attributes>(handle_.node()->attributes));
 }
-TENON_INLINE std::vector<any_tensor> reader::read(const queue& names) const {
+TENON_INLINE std::vector<any_tensor> reader::read(const queue& names, called_from here) const {
+    const making made(here);
     return detail::add_reader_use<reader_read_op>(handle_, "read", {}, &names);
 }
-TENON_INLINE std::vector<any_tensor> reader::read_up_to(const queue& names, std::int64_t n, const extents& size) const {
+TENON_INLINE std::vector<any_tensor> reader::read_up_to(const queue& names, std::int64_t n, const extents& size,
+                                                        called_from here) const {
+    const making made(here);
     if (n < 0)
         throw invalid_argument_error("read_up_to: " + std::to_string(n) + " records of " + name() +
                                      " cannot be read; give 0 or more");
     return detail::add_reader_use<reader_read_up_to_op>(handle_, "read_up_to", {n, size}, &names);
 }
-TENON_INLINE operation reader::reset() const {
+TENON_INLINE operation reader::reset(called_from here) const {
+    const making made(here);
     const detail::owned_scope there(handle_);
     return operation(add_node(definition_of<reader_reset_op>(), {handle_}, encode(no_attributes()), "reset"));
 }
-TENON_INLINE any_tensor reader::num_records_produced() const {
+TENON_INLINE any_tensor reader::num_records_produced(called_from here) const {
+    const making made(here);
     return detail::add_reader_use<reader_count_op>(handle_, "num_records_produced",
                                                    {reader_count_op::what::records_produced})[0];
 }
-TENON_INLINE any_tensor reader::num_work_units_completed() const {
+TENON_INLINE any_tensor reader::num_work_units_completed(called_from here) const {
+    const making made(here);
     return detail::add_reader_use<reader_count_op>(handle_, "num_work_units_completed",
                                                    {reader_count_op::what::work_units_completed})[0];
 }
-TENON_INLINE any_tensor reader::num_records_ignored() const {
+TENON_INLINE any_tensor reader::num_records_ignored(called_from here) const {
+    const making made(here);
     return detail::add_reader_use<reader_count_op>(handle_, "num_records_ignored",
                                                    {reader_count_op::what::records_ignored})[0];
 }
 
-TENON_INLINE reader text_line_reader(const text_line_reader_options& o) {
+TENON_INLINE reader text_line_reader(const text_line_reader_options& o, called_from here) {
+    const making made(here);
     record_format f;
     f.kind = o.csv_rows ? record_kind::csv_lines : record_kind::text_lines;
     f.compressed = o.compressed;
@@ -377,7 +387,9 @@ TENON_INLINE reader text_line_reader(const text_line_reader_options& o) {
     f.ignore_errors = o.ignore_errors;
     return reader(detail::add_reader(f, o.shared_name, o.name, "text_line_reader"));
 }
-TENON_INLINE reader fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o) {
+TENON_INLINE reader fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o,
+                                               called_from here) {
+    const making made(here);
     record_format f;
     f.kind = record_kind::fixed_length;
     f.compressed = o.compressed;
@@ -387,18 +399,22 @@ TENON_INLINE reader fixed_length_record_reader(std::int64_t record_bytes, const 
     f.ignore_errors = o.ignore_errors;
     return reader(detail::add_reader(f, o.shared_name, o.name, "fixed_length_record_reader"));
 }
-TENON_INLINE reader whole_file_reader(const record_reader_options& o) {
+TENON_INLINE reader whole_file_reader(const record_reader_options& o, called_from here) {
+    const making made(here);
     return reader(
         detail::add_reader(detail::format_of(record_kind::whole_file, o), o.shared_name, o.name, "whole_file_reader"));
 }
-TENON_INLINE reader tf_record_reader(const record_reader_options& o) {
+TENON_INLINE reader tf_record_reader(const record_reader_options& o, called_from here) {
+    const making made(here);
     return reader(
         detail::add_reader(detail::format_of(record_kind::tfrecord, o), o.shared_name, o.name, "tf_record_reader"));
 }
-TENON_INLINE reader idx_reader(const record_reader_options& o) {
+TENON_INLINE reader idx_reader(const record_reader_options& o, called_from here) {
+    const making made(here);
     return reader(detail::add_reader(detail::format_of(record_kind::idx, o), o.shared_name, o.name, "idx_reader"));
 }
-TENON_INLINE reader npy_reader(const record_reader_options& o) {
+TENON_INLINE reader npy_reader(const record_reader_options& o, called_from here) {
+    const making made(here);
     return reader(detail::add_reader(detail::format_of(record_kind::npy, o), o.shared_name, o.name, "npy_reader"));
 }
 

@@ -244,10 +244,11 @@ auto conv2d_transpose(const X& x, const W& w, called_from here = caller()) {
 }
 
 namespace untyped {
-any_tensor conv2d(const any_tensor& x, const any_tensor& w, const conv2d_options& o = {});
-any_tensor conv2d_transpose(const any_tensor& x, const any_tensor& w, const conv2d_options& o = {});
+any_tensor conv2d(const any_tensor& x, const any_tensor& w, const conv2d_options& o = {}, called_from here = caller());
+any_tensor conv2d_transpose(const any_tensor& x, const any_tensor& w, const conv2d_options& o = {},
+                            called_from here = caller());
 any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tensor& bias, bool relu,
-                       const conv2d_options& o = {});
+                       const conv2d_options& o = {}, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -265,15 +266,16 @@ any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tenso
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor conv2d(const any_tensor& x, const any_tensor& w, const conv2d_options& o) {
-    return tenon::add<conv2d_op>(detail::attributes_of(o), {x, w});
+TENON_INLINE any_tensor conv2d(const any_tensor& x, const any_tensor& w, const conv2d_options& o, called_from here) {
+    return tenon::add<conv2d_op>(detail::attributes_of(o), {x, w}, here);
 }
-TENON_INLINE any_tensor conv2d_transpose(const any_tensor& x, const any_tensor& w, const conv2d_options& o) {
-    return tenon::add<conv2d_transpose_op>(detail::attributes_of(o), {x, w});
+TENON_INLINE any_tensor conv2d_transpose(const any_tensor& x, const any_tensor& w, const conv2d_options& o,
+                                         called_from here) {
+    return tenon::add<conv2d_transpose_op>(detail::attributes_of(o), {x, w}, here);
 }
 TENON_INLINE any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tensor& bias, bool relu,
-                                    const conv2d_options& o) {
-    return tenon::add<conv2d_bias_op>({detail::attributes_of(o), relu}, {x, w, bias});
+                                    const conv2d_options& o, called_from here) {
+    return tenon::add<conv2d_bias_op>({detail::attributes_of(o), relu}, {x, w, bias}, here);
 }
 } // namespace untyped
 

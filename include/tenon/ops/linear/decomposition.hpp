@@ -80,10 +80,10 @@ TENON_OP(decomposition, eigh);
 
 namespace untyped {
 /// q and r; u, s and vt; s; w and v.
-std::vector<any_tensor> qr(const any_tensor& a);
-std::vector<any_tensor> svd(const any_tensor& a);
-any_tensor singular_values(const any_tensor& a);
-std::vector<any_tensor> eigh(const any_tensor& a);
+std::vector<any_tensor> qr(const any_tensor& a, called_from here = caller());
+std::vector<any_tensor> svd(const any_tensor& a, called_from here = caller());
+any_tensor singular_values(const any_tensor& a, called_from here = caller());
+std::vector<any_tensor> eigh(const any_tensor& a, called_from here = caller());
 } // namespace untyped
 
 /// (q, r) as std::tuple: a = q r, with orthonormal columns of q and r zero below its diagonal, whose elements have either sign. The

@@ -11,15 +11,20 @@
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE std::vector<any_tensor> qr(const any_tensor& a) {
+TENON_INLINE std::vector<any_tensor> qr(const any_tensor& a, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(definition_of<qr_op>(), {a}, {}));
 }
-TENON_INLINE std::vector<any_tensor> svd(const any_tensor& a) {
+TENON_INLINE std::vector<any_tensor> svd(const any_tensor& a, called_from here) {
+    const making made(here);
     node* n = add_node(definition_of<svd_op>(), {a}, encode(svd_op::attributes{true}));
     return {any_tensor({n, 1}), any_tensor({n, 0}), any_tensor({n, 2})};
 }
-TENON_INLINE any_tensor singular_values(const any_tensor& a) { return tenon::add<svd_op>({false}, {a}); }
-TENON_INLINE std::vector<any_tensor> eigh(const any_tensor& a) {
+TENON_INLINE any_tensor singular_values(const any_tensor& a, called_from here) {
+    return tenon::add<svd_op>({false}, {a}, here);
+}
+TENON_INLINE std::vector<any_tensor> eigh(const any_tensor& a, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(definition_of<eigh_op>(), {a}, {}));
 }
 } // namespace untyped

@@ -101,13 +101,13 @@ struct diag_op {
 TENON_OP(diagonal, diag);
 
 namespace untyped {
-any_tensor tril(const any_tensor& x, std::int64_t k = 0);
-any_tensor triu(const any_tensor& x, std::int64_t k = 0);
-any_tensor diagonal(const any_tensor& x, std::int64_t k = 0);
-any_tensor diag_embed(const any_tensor& v, std::int64_t k = 0);
+any_tensor tril(const any_tensor& x, std::int64_t k = 0, called_from here = caller());
+any_tensor triu(const any_tensor& x, std::int64_t k = 0, called_from here = caller());
+any_tensor diagonal(const any_tensor& x, std::int64_t k = 0, called_from here = caller());
+any_tensor diag_embed(const any_tensor& v, std::int64_t k = 0, called_from here = caller());
 /// A vector as a matrix's diagonal; of a matrix, or matrices, the diagonal.
-any_tensor diag(const any_tensor& x, std::int64_t k = 0);
-any_tensor matrix_trace(const any_tensor& x, std::int64_t k = 0);
+any_tensor diag(const any_tensor& x, std::int64_t k = 0, called_from here = caller());
+any_tensor matrix_trace(const any_tensor& x, std::int64_t k = 0, called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -191,7 +191,8 @@ auto eye_like(const X& like, called_from here = caller()) {
     return cast<T>(expand_dims<1>(arange_like<std::int64_t, Rows>(like)) == arange_like<std::int64_t, Columns>(like));
 }
 namespace untyped {
-any_tensor eye_like(const any_tensor& like, element_type element, int rows = -2, int columns = -1);
+any_tensor eye_like(const any_tensor& like, element_type element, int rows = -2, int columns = -1,
+                    called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -214,28 +215,39 @@ template <class Rule> void check_rule(const any_tensor& x) {
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor tril(const any_tensor& x, std::int64_t k) {
+TENON_INLINE any_tensor tril(const any_tensor& x, std::int64_t k, called_from here) {
+    const making made(here);
     detail::check_rule<detail::tril_rule>(x);
     const any_tensor row = expand_dims(arange_like(x, element_type::int64, -2), 1),
                      column = arange_like(x, element_type::int64, -1);
     return select(less_equal(column, add(row, k)), x, zeros(x.element()));
 }
-TENON_INLINE any_tensor triu(const any_tensor& x, std::int64_t k) {
+TENON_INLINE any_tensor triu(const any_tensor& x, std::int64_t k, called_from here) {
+    const making made(here);
     detail::check_rule<detail::triu_rule>(x);
     const any_tensor row = expand_dims(arange_like(x, element_type::int64, -2), 1),
                      column = arange_like(x, element_type::int64, -1);
     return select(greater_equal(column, add(row, k)), x, zeros(x.element()));
 }
-TENON_INLINE any_tensor diagonal(const any_tensor& x, std::int64_t k) { return tenon::add<diagonal_op>({k}, {x}); }
-TENON_INLINE any_tensor diag_embed(const any_tensor& v, std::int64_t k) { return tenon::add<diag_op>({k}, {v}); }
-TENON_INLINE any_tensor diag(const any_tensor& x, std::int64_t k) {
+TENON_INLINE any_tensor diagonal(const any_tensor& x, std::int64_t k, called_from here) {
+    return tenon::add<diagonal_op>({k}, {x}, here);
+}
+TENON_INLINE any_tensor diag_embed(const any_tensor& v, std::int64_t k, called_from here) {
+    return tenon::add<diag_op>({k}, {v}, here);
+}
+TENON_INLINE any_tensor diag(const any_tensor& x, std::int64_t k, called_from here) {
+    const making made(here);
     return x.rank() <= 1 ? diag_embed(x, k) : diagonal(x, k);
 }
-TENON_INLINE any_tensor matrix_trace(const any_tensor& x, std::int64_t k) { return sum(diagonal(x, k), -1); }
-TENON_INLINE any_tensor eye_like(const any_tensor& like, element_type element, int rows, int columns) {
+TENON_INLINE any_tensor matrix_trace(const any_tensor& x, std::int64_t k, called_from here) {
+    const making made(here);
+    return sum(diagonal(x, k), -1);
+}
+TENON_INLINE any_tensor eye_like(const any_tensor& like, element_type element, int rows, int columns,
+                                 called_from here) {
     return cast(equal(expand_dims(arange_like(like, element_type::int64, rows), 1),
                       arange_like(like, element_type::int64, columns)),
-                element);
+                element, here);
 }
 } // namespace untyped
 

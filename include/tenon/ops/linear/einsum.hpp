@@ -234,7 +234,7 @@ TENON_OP(einsum, einsum_operand);
 
 namespace untyped {
 /// The sum of products that `text` says. invalid_argument_error where it does not fit the operands.
-any_tensor einsum(const std::string& text, const std::vector<any_tensor>& operands);
+any_tensor einsum(const std::string& text, const std::vector<any_tensor>& operands, called_from here = caller());
 } // namespace untyped
 
 namespace detail {

@@ -364,7 +364,8 @@ TENON_INLINE void einsum_operand_op::gradient(gradient_context& g) { g.set(0, g.
 TENON_INLINE kernel_pointer einsum_operand_op::prepare(const kernel_setup& s) { return identity_op::prepare(s); }
 
 namespace untyped {
-TENON_INLINE any_tensor einsum(const std::string& text, const std::vector<any_tensor>& operands) {
+TENON_INLINE any_tensor einsum(const std::string& text, const std::vector<any_tensor>& operands, called_from here) {
+    const making made(here);
     std::vector<tensor_type> types;
     for (const any_tensor& o : operands) types.push_back(o.type());
     const type_list in(types.data(), static_cast<int>(types.size()));

@@ -161,10 +161,10 @@ struct irfft_rule {
 } // namespace detail
 
 namespace untyped {
-any_tensor fft(const any_tensor& x, int dims = 1);
-any_tensor ifft(const any_tensor& y, int dims = 1);
-any_tensor rfft(const any_tensor& x, int dims = 1);
-any_tensor irfft(const any_tensor& y, int dims = 1, std::int64_t n = 0);
+any_tensor fft(const any_tensor& x, int dims = 1, called_from here = caller());
+any_tensor ifft(const any_tensor& y, int dims = 1, called_from here = caller());
+any_tensor rfft(const any_tensor& x, int dims = 1, called_from here = caller());
+any_tensor irfft(const any_tensor& y, int dims = 1, std::int64_t n = 0, called_from here = caller());
 } // namespace untyped
 
 /// The transform of complex numbers x [.., n, 2] over the last Dims dimensions before that of their parts.

@@ -30,20 +30,24 @@ template <class Rule> void check_transform_of(const any_tensor& x, const fourier
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor fft(const any_tensor& x, int dims) {
+TENON_INLINE any_tensor fft(const any_tensor& x, int dims, called_from here) {
+    const making made(here);
     detail::check_transform_of<detail::fft_rule<false>>(x, {dims, 0});
     return detail::other_transforms(tenon::add<fft_op>({}, {x}), dims, {});
 }
-TENON_INLINE any_tensor ifft(const any_tensor& y, int dims) {
+TENON_INLINE any_tensor ifft(const any_tensor& y, int dims, called_from here) {
+    const making made(here);
     detail::check_transform_of<detail::fft_rule<true>>(y, {dims, 0});
     const fft_op::attributes inverse{true, true};
     return detail::other_transforms(tenon::add<fft_op>(inverse, {y}), dims, inverse);
 }
-TENON_INLINE any_tensor rfft(const any_tensor& x, int dims) {
+TENON_INLINE any_tensor rfft(const any_tensor& x, int dims, called_from here) {
+    const making made(here);
     detail::check_transform_of<detail::rfft_rule>(x, {dims, 0});
     return detail::other_transforms(tenon::add<rfft_op>({}, {x}), dims, {});
 }
-TENON_INLINE any_tensor irfft(const any_tensor& y, int dims, std::int64_t n) {
+TENON_INLINE any_tensor irfft(const any_tensor& y, int dims, std::int64_t n, called_from here) {
+    const making made(here);
     detail::check_transform_of<detail::irfft_rule>(y, {dims, n});
     return tenon::add<irfft_op>({n, false, true}, {detail::other_transforms(y, dims, {true, true})});
 }

@@ -115,9 +115,10 @@ auto matmul(const A& a, const B& b, called_from here = caller()) {
 }
 
 namespace untyped {
-any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false, bool b_transposed = false);
+any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false, bool b_transposed = false,
+                  called_from here = caller());
 any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
-                       bool a_transposed = false, bool b_transposed = false);
+                       bool a_transposed = false, bool b_transposed = false, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -174,12 +175,13 @@ TENON_INLINE const op_definition& matmul_bias_op::with_gelu() {
 }
 
 namespace untyped {
-TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {
-    return tenon::add<matmul_op>({a_transposed, b_transposed}, {a, b});
+TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed,
+                               called_from here) {
+    return tenon::add<matmul_op>({a_transposed, b_transposed}, {a, b}, here);
 }
 TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
-                                    bool a_transposed, bool b_transposed) {
-    return tenon::add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias});
+                                    bool a_transposed, bool b_transposed, called_from here) {
+    return tenon::add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias}, here);
 }
 } // namespace untyped
 

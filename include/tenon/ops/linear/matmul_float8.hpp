@@ -58,8 +58,8 @@ auto matmul_float8(const A& a, const B& b, called_from here = caller()) {
 }
 
 namespace untyped {
-any_tensor matmul_float8(const any_tensor& a, const any_tensor& b, bool a_transposed = false,
-                         bool b_transposed = false);
+any_tensor matmul_float8(const any_tensor& a, const any_tensor& b, bool a_transposed = false, bool b_transposed = false,
+                         called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -75,8 +75,9 @@ any_tensor matmul_float8(const any_tensor& a, const any_tensor& b, bool a_transp
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor matmul_float8(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {
-    return tenon::add<matmul_float8_op>({a_transposed, b_transposed}, {a, b});
+TENON_INLINE any_tensor matmul_float8(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed,
+                                      called_from here) {
+    return tenon::add<matmul_float8_op>({a_transposed, b_transposed}, {a, b}, here);
 }
 } // namespace untyped
 

@@ -16,9 +16,12 @@ namespace tenon {
 
 namespace untyped {
 /// The values, and their places.
-std::vector<any_tensor> max_pool1d_with_indices(const any_tensor& x, const pool1d_options& o);
-std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o);
-std::vector<any_tensor> max_pool3d_with_indices(const any_tensor& x, const pool3d_options& o);
+std::vector<any_tensor> max_pool1d_with_indices(const any_tensor& x, const pool1d_options& o,
+                                                called_from here = caller());
+std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o,
+                                                called_from here = caller());
+std::vector<any_tensor> max_pool3d_with_indices(const any_tensor& x, const pool3d_options& o,
+                                                called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -109,7 +112,9 @@ inline std::vector<any_tensor> with_whole_places(std::vector<any_tensor> both) {
 
 namespace untyped {
 
-TENON_INLINE std::vector<any_tensor> max_pool1d_with_indices(const any_tensor& x, const pool1d_options& o) {
+TENON_INLINE std::vector<any_tensor> max_pool1d_with_indices(const any_tensor& x, const pool1d_options& o,
+                                                             called_from here) {
+    const making made(here);
     detail::check_operands<detail::pool1d_rule<false>>({x}, o);
     const any_tensor image = expand_dims(x, {1});
     std::vector<any_tensor> both =
@@ -117,12 +122,16 @@ TENON_INLINE std::vector<any_tensor> max_pool1d_with_indices(const any_tensor& x
     for (any_tensor& t : both) t = squeeze(t, {1});
     return detail::with_whole_places(std::move(both));
 }
-TENON_INLINE std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o) {
+TENON_INLINE std::vector<any_tensor> max_pool2d_with_indices(const any_tensor& x, const pool2d_options& o,
+                                                             called_from here) {
+    const making made(here);
     const detail::pool2d_attributes how = detail::attributes_of(o, false);
     detail::check_operands<max_pool2d_op>({x}, how);
     return detail::with_whole_places(detail::largest_and_places(how, {x, detail::places_in(x)}));
 }
-TENON_INLINE std::vector<any_tensor> max_pool3d_with_indices(const any_tensor& x, const pool3d_options& o) {
+TENON_INLINE std::vector<any_tensor> max_pool3d_with_indices(const any_tensor& x, const pool3d_options& o,
+                                                             called_from here) {
+    const making made(here);
     const auto r = detail::check_operands<detail::pool3d_rule<false>>({x}, o);
     return detail::with_whole_places(
         detail::pool_volumes({x, detail::places_in(x)}, o, false, r.type.extents, detail::largest_and_places));

@@ -203,9 +203,9 @@ template <OperandOrIllShaped X> auto global_average_pool(const X& x, called_from
 }
 
 namespace untyped {
-any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o);
-any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o);
-any_tensor global_average_pool(const any_tensor& x);
+any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o, called_from here = caller());
+any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o, called_from here = caller());
+any_tensor global_average_pool(const any_tensor& x, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -219,13 +219,14 @@ any_tensor global_average_pool(const any_tensor& x);
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o) {
-    return tenon::add<max_pool2d_op>(detail::attributes_of(o, false), {x});
+TENON_INLINE any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o, called_from here) {
+    return tenon::add<max_pool2d_op>(detail::attributes_of(o, false), {x}, here);
 }
-TENON_INLINE any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o) {
-    return tenon::add<average_pool2d_op>(detail::attributes_of(o, true), {x});
+TENON_INLINE any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o, called_from here) {
+    return tenon::add<average_pool2d_op>(detail::attributes_of(o, true), {x}, here);
 }
-TENON_INLINE any_tensor global_average_pool(const any_tensor& x) {
+TENON_INLINE any_tensor global_average_pool(const any_tensor& x, called_from here) {
+    const making made(here);
     detail::check_operands<detail::global_average_pool_rule>({x});
     return mean(x, {1, 2});
 }

@@ -70,11 +70,11 @@ struct slogdet_op {
 TENON_OP(solve, slogdet);
 
 namespace untyped {
-any_tensor solve(const any_tensor& a, const any_tensor& b);
-any_tensor inverse(const any_tensor& a);
-any_tensor determinant(const any_tensor& a);
+any_tensor solve(const any_tensor& a, const any_tensor& b, called_from here = caller());
+any_tensor inverse(const any_tensor& a, called_from here = caller());
+any_tensor determinant(const any_tensor& a, called_from here = caller());
 /// The signs, and the logarithms.
-std::vector<any_tensor> slogdet(const any_tensor& a);
+std::vector<any_tensor> slogdet(const any_tensor& a, called_from here = caller());
 } // namespace untyped
 
 /// x with a x = b. a: [.., n, n]; b: [.., n, m], or [n]: one column for all of the batch. What stands before the matrices broadcasts.
@@ -127,10 +127,15 @@ template <OperandOrIllShaped A> auto slogdet(const A& a, called_from here = call
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor solve(const any_tensor& a, const any_tensor& b) { return tenon::add<solve_op>({}, {a, b}); }
-TENON_INLINE any_tensor inverse(const any_tensor& a) { return tenon::add<inverse_op>({}, {a}); }
-TENON_INLINE any_tensor determinant(const any_tensor& a) { return tenon::add<determinant_op>({}, {a}); }
-TENON_INLINE std::vector<any_tensor> slogdet(const any_tensor& a) {
+TENON_INLINE any_tensor solve(const any_tensor& a, const any_tensor& b, called_from here) {
+    return tenon::add<solve_op>({}, {a, b}, here);
+}
+TENON_INLINE any_tensor inverse(const any_tensor& a, called_from here) { return tenon::add<inverse_op>({}, {a}, here); }
+TENON_INLINE any_tensor determinant(const any_tensor& a, called_from here) {
+    return tenon::add<determinant_op>({}, {a}, here);
+}
+TENON_INLINE std::vector<any_tensor> slogdet(const any_tensor& a, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(definition_of<slogdet_op>(), {a}, {}));
 }
 } // namespace untyped

@@ -60,8 +60,9 @@ auto triangular_solve(const A& a, const B& b, const triangular_options& o = {}, 
 }
 
 namespace untyped {
-any_tensor cholesky(const any_tensor& a);
-any_tensor triangular_solve(const any_tensor& a, const any_tensor& b, const triangular_options& o = {});
+any_tensor cholesky(const any_tensor& a, called_from here = caller());
+any_tensor triangular_solve(const any_tensor& a, const any_tensor& b, const triangular_options& o = {},
+                            called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -76,9 +77,12 @@ any_tensor triangular_solve(const any_tensor& a, const any_tensor& b, const tria
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor cholesky(const any_tensor& a) { return tenon::add<cholesky_op>({}, {a}); }
-TENON_INLINE any_tensor triangular_solve(const any_tensor& a, const any_tensor& b, const triangular_options& o) {
-    return tenon::add<triangular_solve_op>(o, {a, b});
+TENON_INLINE any_tensor cholesky(const any_tensor& a, called_from here) {
+    return tenon::add<cholesky_op>({}, {a}, here);
+}
+TENON_INLINE any_tensor triangular_solve(const any_tensor& a, const any_tensor& b, const triangular_options& o,
+                                         called_from here) {
+    return tenon::add<triangular_solve_op>(o, {a, b}, here);
 }
 } // namespace untyped
 

@@ -206,14 +206,16 @@ template <bool Average> struct pool3d_rule {
 } // namespace detail
 
 namespace untyped {
-any_tensor conv1d(const any_tensor& x, const any_tensor& w, const conv1d_options& o = {});
-any_tensor conv1d_transpose(const any_tensor& x, const any_tensor& w, const conv1d_options& o = {});
-any_tensor conv3d(const any_tensor& x, const any_tensor& w, const conv3d_options& o = {});
-any_tensor conv3d_transpose(const any_tensor& x, const any_tensor& w, const conv3d_options& o = {});
-any_tensor max_pool1d(const any_tensor& x, const pool1d_options& o);
-any_tensor average_pool1d(const any_tensor& x, const pool1d_options& o);
-any_tensor max_pool3d(const any_tensor& x, const pool3d_options& o);
-any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o);
+any_tensor conv1d(const any_tensor& x, const any_tensor& w, const conv1d_options& o = {}, called_from here = caller());
+any_tensor conv1d_transpose(const any_tensor& x, const any_tensor& w, const conv1d_options& o = {},
+                            called_from here = caller());
+any_tensor conv3d(const any_tensor& x, const any_tensor& w, const conv3d_options& o = {}, called_from here = caller());
+any_tensor conv3d_transpose(const any_tensor& x, const any_tensor& w, const conv3d_options& o = {},
+                            called_from here = caller());
+any_tensor max_pool1d(const any_tensor& x, const pool1d_options& o, called_from here = caller());
+any_tensor average_pool1d(const any_tensor& x, const pool1d_options& o, called_from here = caller());
+any_tensor max_pool3d(const any_tensor& x, const pool3d_options& o, called_from here = caller());
+any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o, called_from here = caller());
 } // namespace untyped
 
 // A function of x, or of x and w, that a rule judges by options, here, so that the complaint is short; its twin makes the result.
@@ -344,33 +346,41 @@ namespace tenon {
 
 namespace untyped {
 
-TENON_INLINE any_tensor conv1d(const any_tensor& x, const any_tensor& w, const conv1d_options& o) {
+TENON_INLINE any_tensor conv1d(const any_tensor& x, const any_tensor& w, const conv1d_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::conv1d_rule<false>>({x, w}, o);
     return squeeze(tenon::add<conv2d_op>(detail::attributes_of(o), {expand_dims(x, {1}), expand_dims(w, {0})}), {1});
 }
-TENON_INLINE any_tensor conv1d_transpose(const any_tensor& x, const any_tensor& w, const conv1d_options& o) {
+TENON_INLINE any_tensor conv1d_transpose(const any_tensor& x, const any_tensor& w, const conv1d_options& o,
+                                         called_from here) {
+    const making made(here);
     detail::check_operands<detail::conv1d_rule<true>>({x, w}, o);
     return squeeze(
         tenon::add<conv2d_transpose_op>(detail::attributes_of(o), {expand_dims(x, {1}), expand_dims(w, {0})}), {1});
 }
-TENON_INLINE any_tensor max_pool1d(const any_tensor& x, const pool1d_options& o) {
+TENON_INLINE any_tensor max_pool1d(const any_tensor& x, const pool1d_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::pool1d_rule<false>>({x}, o);
     return squeeze(tenon::add<max_pool2d_op>(detail::attributes_of(o, false), {expand_dims(x, {1})}), {1});
 }
-TENON_INLINE any_tensor average_pool1d(const any_tensor& x, const pool1d_options& o) {
+TENON_INLINE any_tensor average_pool1d(const any_tensor& x, const pool1d_options& o, called_from here) {
+    const making made(here);
     detail::check_operands<detail::pool1d_rule<true>>({x}, o);
     return squeeze(tenon::add<average_pool2d_op>(detail::attributes_of(o, true), {expand_dims(x, {1})}), {1});
 }
-TENON_INLINE any_tensor max_pool3d(const any_tensor& x, const pool3d_options& o) {
+TENON_INLINE any_tensor max_pool3d(const any_tensor& x, const pool3d_options& o, called_from here) {
+    const making made(here);
     const inferred r = detail::check_operands<detail::pool3d_rule<false>>({x}, o);
     return detail::pool_volume<max_pool2d_op>(x, o, false, r.type.extents);
 }
-TENON_INLINE any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o) {
+TENON_INLINE any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o, called_from here) {
+    const making made(here);
     const inferred r = detail::check_operands<detail::pool3d_rule<true>>({x}, o);
     return detail::pool_volume<average_pool2d_op>(x, o, true, r.type.extents);
 }
 
-TENON_INLINE any_tensor conv3d(const any_tensor& x, const any_tensor& w, const conv3d_options& o) {
+TENON_INLINE any_tensor conv3d(const any_tensor& x, const any_tensor& w, const conv3d_options& o, called_from here) {
+    const making made(here);
     constexpr auto copied = reshape_op::copied;
     const extents result = detail::check_operands<detail::conv3d_rule<false>>({x, w}, o).type.extents;
     const detail::window_axis::amounts around =
@@ -396,7 +406,9 @@ TENON_INLINE any_tensor conv3d(const any_tensor& x, const any_tensor& w, const c
     return detail::as_volumes(y, x.extents()[0], result[1]);
 }
 
-TENON_INLINE any_tensor conv3d_transpose(const any_tensor& x, const any_tensor& w, const conv3d_options& o) {
+TENON_INLINE any_tensor conv3d_transpose(const any_tensor& x, const any_tensor& w, const conv3d_options& o,
+                                         called_from here) {
+    const making made(here);
     constexpr auto copied = reshape_op::copied;
     const extents result = detail::check_operands<detail::conv3d_rule<true>>({x, w}, o).type.extents;
     const std::int64_t depths = w.extents()[0].size, depth = x.extents()[1].size, planes = result[1].size,

@@ -55,17 +55,18 @@ public:
     /// The queue that a tensor of a graph stands for: queue(g.tensor("jobs")). invalid_argument_error where it is none.
     explicit queue(const any_tensor& made);
 
-    operation enqueue(const std::vector<any_tensor>& tuple) const;
-    operation enqueue_many(const std::vector<any_tensor>& tuple) const;
-    std::vector<any_tensor> dequeue() const;
+    operation enqueue(const std::vector<any_tensor>& tuple, called_from here = caller()) const;
+    operation enqueue_many(const std::vector<any_tensor>& tuple, called_from here = caller()) const;
+    std::vector<any_tensor> dequeue(called_from here = caller()) const;
     /// `size`: what the types say of n, extent::named("batch") or unknown; not given: the number, and of
     /// dequeue_up_to and dequeue_some unknown.
-    std::vector<any_tensor> dequeue_many(std::int64_t n, const extents& size = {}) const;
-    std::vector<any_tensor> dequeue_up_to(std::int64_t n, const extents& size = {}) const;
-    std::vector<any_tensor> dequeue_some(std::int64_t at_least, std::int64_t at_most, const extents& size = {}) const;
-    any_tensor size() const;
-    any_tensor is_closed() const;
-    operation close(bool cancel_pending_enqueues = false) const;
+    std::vector<any_tensor> dequeue_many(std::int64_t n, const extents& size = {}, called_from here = caller()) const;
+    std::vector<any_tensor> dequeue_up_to(std::int64_t n, const extents& size = {}, called_from here = caller()) const;
+    std::vector<any_tensor> dequeue_some(std::int64_t at_least, std::int64_t at_most, const extents& size = {},
+                                         called_from here = caller()) const;
+    any_tensor size(called_from here = caller()) const;
+    any_tensor is_closed(called_from here = caller()) const;
+    operation close(bool cancel_pending_enqueues = false, called_from here = caller()) const;
 
     std::vector<tensor_type> components() const;
     const std::string& name() const { return handle_.node()->name; }
@@ -77,13 +78,16 @@ private:
 };
 
 // invalid_argument_error where a queue cannot be so, naming it.
-queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {});
+queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {},
+                 called_from here = caller());
 queue random_shuffle_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
-                           std::int64_t min_after_dequeue, const shuffle_queue_options& o = {});
-queue padding_fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
-                         const queue_options& o = {});
+                           std::int64_t min_after_dequeue, const shuffle_queue_options& o = {},
+                           called_from here = caller());
+queue padding_fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {},
+                         called_from here = caller());
 /// Component 0 is the priority, a scalar int64.
-queue priority_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {});
+queue priority_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o = {},
+                     called_from here = caller());
 
 } // namespace untyped
 
@@ -261,8 +265,7 @@ protected:
     static std::vector<tensor_type> components() { return {detail::component_t<C>::type...}; }
 
 private:
-    template <class Rule, class... X>
-    operation put(operation (untyped::queue::*how)(const std::vector<any_tensor>&) const, const X&... values) const {
+    template <class Rule, class... X> operation put(auto how, const X&... values) const {
         static_assert(sizeof...(X) == sizeof...(C),
                       "tenon::queue: give one value for each component of the queue's elements");
         if constexpr (sizeof...(X) != sizeof...(C) || detail::any_ill_shaped<X...>) return {};
@@ -283,7 +286,8 @@ private:
                 using together =
                     typename detail::verdict_together<typename Rule::together, enqueued_t<component_t<C>, X>...>::type;
                 static_assert(together::agree, "tenon: shapes do not agree");
-                if constexpr (together::fits) return (queue_.*how)({detail::as_enqueued<component_t<C>>(values)...});
+                if constexpr (together::fits)
+                    return (queue_.*how)({detail::as_enqueued<component_t<C>>(values)...}, caller());
                 else return {};
             }
         }
@@ -389,57 +393,73 @@ TENON_INLINE queue::queue(const any_tensor& made) : handle_(made) {
 TENON_INLINE std::vector<tensor_type> queue::components() const {
     return handle_.node()->attributes.get<std::vector<tensor_type>>("components");
 }
-TENON_INLINE operation queue::enqueue(const std::vector<any_tensor>& tuple) const {
+TENON_INLINE operation queue::enqueue(const std::vector<any_tensor>& tuple, called_from here) const {
+    const making made(here);
     return operation(detail::add_use<enqueue_op>(handle_, tuple, {components()}));
 }
-TENON_INLINE operation queue::enqueue_many(const std::vector<any_tensor>& tuple) const {
+TENON_INLINE operation queue::enqueue_many(const std::vector<any_tensor>& tuple, called_from here) const {
+    const making made(here);
     return operation(detail::add_use<enqueue_many_op>(handle_, tuple, {components()}));
 }
-TENON_INLINE std::vector<any_tensor> queue::dequeue() const {
+TENON_INLINE std::vector<any_tensor> queue::dequeue(called_from here) const {
+    const making made(here);
     return detail::outputs_of(detail::add_use<dequeue_op>(handle_, {}, {components()}));
 }
-TENON_INLINE std::vector<any_tensor> queue::dequeue_many(std::int64_t n, const extents& size) const {
+TENON_INLINE std::vector<any_tensor> queue::dequeue_many(std::int64_t n, const extents& size, called_from here) const {
+    const making made(here);
     detail::require_count("dequeue_many", n, name());
     return detail::outputs_of(detail::add_use<dequeue_many_op>(handle_, {}, {components(), n, size}));
 }
-TENON_INLINE std::vector<any_tensor> queue::dequeue_up_to(std::int64_t n, const extents& size) const {
+TENON_INLINE std::vector<any_tensor> queue::dequeue_up_to(std::int64_t n, const extents& size, called_from here) const {
+    const making made(here);
     detail::require_count("dequeue_up_to", n, name());
     return detail::outputs_of(detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
 }
 TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, std::int64_t at_most,
-                                                         const extents& size) const {
+                                                         const extents& size, called_from here) const {
+    const making made(here);
     if (at_least < 0 || at_most < at_least)
         throw invalid_argument_error("dequeue_some: at least " + std::to_string(at_least) + " and at most " +
                                      std::to_string(at_most) + " elements of " + name() +
                                      " cannot be dequeued; give 0 or more, and as most no fewer than as least");
     return detail::outputs_of(detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
 }
-TENON_INLINE any_tensor queue::size() const { return any_tensor({detail::add_use<queue_size_op>(handle_, {}, {}), 0}); }
-TENON_INLINE any_tensor queue::is_closed() const {
+TENON_INLINE any_tensor queue::size(called_from here) const {
+    const making made(here);
+    return any_tensor({detail::add_use<queue_size_op>(handle_, {}, {}), 0});
+}
+TENON_INLINE any_tensor queue::is_closed(called_from here) const {
+    const making made(here);
     return any_tensor({detail::add_use<queue_is_closed_op>(handle_, {}, {}), 0});
 }
-TENON_INLINE operation queue::close(bool cancel_pending_enqueues) const {
+TENON_INLINE operation queue::close(bool cancel_pending_enqueues, called_from here) const {
+    const making made(here);
     return operation(detail::add_use<queue_close_op>(handle_, {}, {cancel_pending_enqueues}));
 }
 
-TENON_INLINE queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
-                              const queue_options& o) {
+TENON_INLINE queue fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity, const queue_options& o,
+                              called_from here) {
+    const making made(here);
     return queue(
         detail::add_queue({queue_op::way::fifo, components, capacity, 0, 0, o.shared_name}, o.name, "fifo_queue"));
 }
 TENON_INLINE queue random_shuffle_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
-                                        std::int64_t min_after_dequeue, const shuffle_queue_options& o) {
+                                        std::int64_t min_after_dequeue, const shuffle_queue_options& o,
+                                        called_from here) {
+    const making made(here);
     return queue(detail::add_queue({queue_op::way::random_shuffle, components, capacity, min_after_dequeue,
                                     static_cast<std::int64_t>(o.seed), o.shared_name},
                                    o.name, "random_shuffle_queue"));
 }
 TENON_INLINE queue padding_fifo_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
-                                      const queue_options& o) {
+                                      const queue_options& o, called_from here) {
+    const making made(here);
     return queue(detail::add_queue({queue_op::way::padding_fifo, components, capacity, 0, 0, o.shared_name}, o.name,
                                    "padding_fifo_queue"));
 }
 TENON_INLINE queue priority_queue(const std::vector<tensor_type>& components, std::int64_t capacity,
-                                  const queue_options& o) {
+                                  const queue_options& o, called_from here) {
+    const making made(here);
     return queue(detail::add_queue({queue_op::way::priority, components, capacity, 0, 0, o.shared_name}, o.name,
                                    "priority_queue"));
 }

@@ -126,11 +126,12 @@ auto random_bernoulli_like(const X& x, double p, std::uint64_t seed = 0, called_
 }
 
 namespace untyped {
-any_tensor dropout(const any_tensor& x, double rate, std::uint64_t seed = 0);
+any_tensor dropout(const any_tensor& x, double rate, std::uint64_t seed = 0, called_from here = caller());
 /// `training` is a scalar bool.
-any_tensor dropout(const any_tensor& x, double rate, const any_tensor& training, std::uint64_t seed = 0);
-any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed = 0);
-any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed = 0);
+any_tensor dropout(const any_tensor& x, double rate, const any_tensor& training, std::uint64_t seed = 0,
+                   called_from here = caller());
+any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed = 0, called_from here = caller());
+any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed = 0, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -183,20 +184,25 @@ struct random_bernoulli_kernel final : kernel {
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed) {
+TENON_INLINE any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed, called_from here) {
+    const making made(here);
     detail::check_probability("random_bernoulli", p);
     return tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), shape}, {});
 }
-TENON_INLINE any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed) {
+TENON_INLINE any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed, called_from here) {
+    const making made(here);
     detail::check_probability("random_bernoulli", p);
     return tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), extents{}}, {x});
 }
-TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, std::uint64_t seed) {
+TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, std::uint64_t seed, called_from here) {
+    const making made(here);
     detail::check_rate(rate);
     const any_tensor mask = random_bernoulli_like(x, 1 - rate, seed);
     return select(mask, multiply(x, 1 / (1 - rate)), scalar(0, x.element()));
 }
-TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, const any_tensor& training, std::uint64_t seed) {
+TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, const any_tensor& training, std::uint64_t seed,
+                                called_from here) {
+    const making made(here);
     detail::check_rate(rate);
     const any_tensor mask =
         tenon::add<random_bernoulli_op>({1 - rate, static_cast<std::int64_t>(seed), extents{}}, {x, training});

@@ -416,23 +416,30 @@ auto sum_like(const X& x, const L& like, called_from here = caller()) {
 }
 
 namespace untyped {
-any_tensor sum(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor mean(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor prod(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor min(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor max(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor argmin(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor argmax(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor any(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor all(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor count_nonzero(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor logsumexp(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor variance(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
-any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
-any_tensor norm(const any_tensor& x, int order, const index_list& axes = {}, bool keepdims = false);
+any_tensor sum(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor mean(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor prod(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor min(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor max(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor argmin(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor argmax(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor any(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor all(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, called_from here = caller());
+any_tensor count_nonzero(const any_tensor& x, const index_list& axes = {}, bool keepdims = false,
+                         called_from here = caller());
+any_tensor logsumexp(const any_tensor& x, const index_list& axes = {}, bool keepdims = false,
+                     called_from here = caller());
+any_tensor variance(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0,
+                    called_from here = caller());
+any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0,
+                              called_from here = caller());
+any_tensor norm(const any_tensor& x, int order, const index_list& axes = {}, bool keepdims = false,
+                called_from here = caller());
 /// Mean and variance.
-std::pair<any_tensor, any_tensor> moments(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
-any_tensor l2_normalize(const any_tensor& x, const index_list& axes = {}, double epsilon = 1e-12);
+std::pair<any_tensor, any_tensor> moments(const any_tensor& x, const index_list& axes = {}, bool keepdims = false,
+                                          called_from here = caller());
+any_tensor l2_normalize(const any_tensor& x, const index_list& axes = {}, double epsilon = 1e-12,
+                        called_from here = caller());
 /// `like` lacks the dimensions `axes` of x.
 any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 /// x divided by the number of elements of `sizes` along the axes (less `ddof`).
@@ -450,9 +457,9 @@ any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const i
 namespace tenon {
 
 namespace untyped {
-#define TENON_REDUCTION(NAME)                                                              \
-    TENON_INLINE any_tensor NAME(const any_tensor& x, const index_list& axes, bool kept) { \
-        return tenon::add<NAME##_op>({axes, kept}, {x});                                   \
+#define TENON_REDUCTION(NAME)                                                                                \
+    TENON_INLINE any_tensor NAME(const any_tensor& x, const index_list& axes, bool kept, called_from here) { \
+        return tenon::add<NAME##_op>({axes, kept}, {x}, here);                                               \
     }
 TENON_REDUCTION(sum)
 TENON_REDUCTION(mean)
@@ -466,23 +473,23 @@ TENON_REDUCTION(all)
 TENON_REDUCTION(count_nonzero)
 TENON_REDUCTION(logsumexp)
 #undef TENON_REDUCTION
-TENON_INLINE any_tensor variance(const any_tensor& x, const index_list& axes, bool kept, int less) {
-    return tenon::add<variance_op>({axes, kept, less, false}, {x});
+TENON_INLINE any_tensor variance(const any_tensor& x, const index_list& axes, bool kept, int less, called_from here) {
+    return tenon::add<variance_op>({axes, kept, less, false}, {x}, here);
 }
-TENON_INLINE any_tensor standard_deviation(const any_tensor& x, const index_list& axes, bool kept, int less) {
-    return tenon::add<variance_op>({axes, kept, less, true}, {x});
+TENON_INLINE any_tensor standard_deviation(const any_tensor& x, const index_list& axes, bool kept, int less,
+                                           called_from here) {
+    return tenon::add<variance_op>({axes, kept, less, true}, {x}, here);
 }
-TENON_INLINE any_tensor norm(const any_tensor& x, int order, const index_list& axes, bool kept) {
-    return tenon::add<norm_op>({axes, kept, order}, {x});
+TENON_INLINE any_tensor norm(const any_tensor& x, int order, const index_list& axes, bool kept, called_from here) {
+    return tenon::add<norm_op>({axes, kept, order}, {x}, here);
 }
-TENON_INLINE std::pair<any_tensor, any_tensor> moments(const any_tensor& x, const index_list& axes, bool kept) {
-    return {mean(x, axes, kept), variance(x, axes, kept)};
+TENON_INLINE std::pair<any_tensor, any_tensor> moments(const any_tensor& x, const index_list& axes, bool kept,
+                                                       called_from here) {
+    return {mean(x, axes, kept, here), variance(x, axes, kept, 0, here)};
 }
-TENON_INLINE any_tensor l2_normalize(const any_tensor& x, const index_list& axes, double epsilon) {
+TENON_INLINE any_tensor l2_normalize(const any_tensor& x, const index_list& axes, double epsilon, called_from here) {
+    const making made(here);
     return multiply(x, rsqrt(maximum(sum(multiply(x, x), axes, true), epsilon)));
-}
-TENON_INLINE any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
-    return tenon::add<sum_like_op>({axes}, {x, like});
 }
 } // namespace untyped
 

@@ -12,6 +12,9 @@
 namespace tenon {
 
 namespace untyped {
+TENON_INLINE any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
+    return tenon::add<sum_like_op>({axes}, {x, like});
+}
 TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes,
                                         int less) {
     // In float for the 16-bit types, which do not hold large counts.

@@ -144,11 +144,11 @@ auto cumlogsumexp(const X& x, scan_options o = {}, called_from here = caller()) 
 }
 
 namespace untyped {
-any_tensor cumsum(const any_tensor& x, int axis, scan_options o = {});
-any_tensor cumprod(const any_tensor& x, int axis, scan_options o = {});
-any_tensor cummax(const any_tensor& x, int axis, scan_options o = {});
-any_tensor cummin(const any_tensor& x, int axis, scan_options o = {});
-any_tensor cumlogsumexp(const any_tensor& x, int axis, scan_options o = {});
+any_tensor cumsum(const any_tensor& x, int axis, scan_options o = {}, called_from here = caller());
+any_tensor cumprod(const any_tensor& x, int axis, scan_options o = {}, called_from here = caller());
+any_tensor cummax(const any_tensor& x, int axis, scan_options o = {}, called_from here = caller());
+any_tensor cummin(const any_tensor& x, int axis, scan_options o = {}, called_from here = caller());
+any_tensor cumlogsumexp(const any_tensor& x, int axis, scan_options o = {}, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -163,20 +163,20 @@ any_tensor cumlogsumexp(const any_tensor& x, int axis, scan_options o = {});
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor cumsum(const any_tensor& x, int axis, scan_options o) {
-    return tenon::add<cumsum_op>({axis, o.exclusive, o.reversed}, {x});
+TENON_INLINE any_tensor cumsum(const any_tensor& x, int axis, scan_options o, called_from here) {
+    return tenon::add<cumsum_op>({axis, o.exclusive, o.reversed}, {x}, here);
 }
-TENON_INLINE any_tensor cumprod(const any_tensor& x, int axis, scan_options o) {
-    return tenon::add<cumprod_op>({axis, o.exclusive, o.reversed}, {x});
+TENON_INLINE any_tensor cumprod(const any_tensor& x, int axis, scan_options o, called_from here) {
+    return tenon::add<cumprod_op>({axis, o.exclusive, o.reversed}, {x}, here);
 }
-TENON_INLINE any_tensor cummax(const any_tensor& x, int axis, scan_options o) {
-    return tenon::add<cummax_op>({axis, o.exclusive, o.reversed}, {x});
+TENON_INLINE any_tensor cummax(const any_tensor& x, int axis, scan_options o, called_from here) {
+    return tenon::add<cummax_op>({axis, o.exclusive, o.reversed}, {x}, here);
 }
-TENON_INLINE any_tensor cummin(const any_tensor& x, int axis, scan_options o) {
-    return tenon::add<cummin_op>({axis, o.exclusive, o.reversed}, {x});
+TENON_INLINE any_tensor cummin(const any_tensor& x, int axis, scan_options o, called_from here) {
+    return tenon::add<cummin_op>({axis, o.exclusive, o.reversed}, {x}, here);
 }
-TENON_INLINE any_tensor cumlogsumexp(const any_tensor& x, int axis, scan_options o) {
-    return tenon::add<cumlogsumexp_op>({axis, o.exclusive, o.reversed}, {x});
+TENON_INLINE any_tensor cumlogsumexp(const any_tensor& x, int axis, scan_options o, called_from here) {
+    return tenon::add<cumlogsumexp_op>({axis, o.exclusive, o.reversed}, {x}, here);
 }
 } // namespace untyped
 

@@ -78,9 +78,10 @@ struct searchsorted_options {
 };
 
 namespace untyped {
-any_tensor sort(const any_tensor& x, int axis = -1, sort_options o = {});
-any_tensor argsort(const any_tensor& x, int axis = -1, sort_options o = {});
-any_tensor searchsorted(const any_tensor& sorted, const any_tensor& values, searchsorted_options o = {});
+any_tensor sort(const any_tensor& x, int axis = -1, sort_options o = {}, called_from here = caller());
+any_tensor argsort(const any_tensor& x, int axis = -1, sort_options o = {}, called_from here = caller());
+any_tensor searchsorted(const any_tensor& sorted, const any_tensor& values, searchsorted_options o = {},
+                        called_from here = caller());
 } // namespace untyped
 
 /// x with the elements along Axis in order: ascending, or descending where the options say so; equal ones stay in theirs, and a NaN is
@@ -123,14 +124,16 @@ auto searchsorted(const S& sorted, const V& values, searchsorted_options o = {},
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor sort(const any_tensor& x, int axis, sort_options o) {
-    return tenon::add<sort_op>({axis, o.descending}, {x});
+TENON_INLINE any_tensor sort(const any_tensor& x, int axis, sort_options o, called_from here) {
+    return tenon::add<sort_op>({axis, o.descending}, {x}, here);
 }
-TENON_INLINE any_tensor argsort(const any_tensor& x, int axis, sort_options o) {
+TENON_INLINE any_tensor argsort(const any_tensor& x, int axis, sort_options o, called_from here) {
+    const making made(here);
     return any_tensor({sort(x, axis, o).node(), 1});
 }
-TENON_INLINE any_tensor searchsorted(const any_tensor& sorted, const any_tensor& values, searchsorted_options o) {
-    return tenon::add<searchsorted_op>({o.right}, {sorted, values});
+TENON_INLINE any_tensor searchsorted(const any_tensor& sorted, const any_tensor& values, searchsorted_options o,
+                                     called_from here) {
+    return tenon::add<searchsorted_op>({o.right}, {sorted, values}, here);
 }
 } // namespace untyped
 

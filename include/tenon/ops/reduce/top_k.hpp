@@ -101,7 +101,7 @@ TENON_OP(top_k, put_places);
 
 namespace untyped {
 /// The values, and their places.
-std::vector<any_tensor> top_k(const any_tensor& x, std::int64_t k);
+std::vector<any_tensor> top_k(const any_tensor& x, std::int64_t k, called_from here = caller());
 } // namespace untyped
 
 /// The K largest elements of x along its last axis, the largest first, and their places, int32, as std::tuple. Of equal ones the one
@@ -130,7 +130,8 @@ template <std::int64_t K, OperandOrIllShaped X> auto top_k(const X& x, called_fr
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE std::vector<any_tensor> top_k(const any_tensor& x, std::int64_t k) {
+TENON_INLINE std::vector<any_tensor> top_k(const any_tensor& x, std::int64_t k, called_from here) {
+    const making made(here);
     node* n = add_node(definition_of<top_k_op>(), {x}, encode(top_k_op::attributes{k}));
     return {any_tensor({n, 0}), any_tensor({n, 1})};
 }

@@ -207,11 +207,13 @@ auto attention(const Q& queries, const K& keys, const V& values, const L& key_le
 
 namespace untyped {
 any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                     const attention_op::attributes& a = {});
+                     const attention_op::attributes& a = {}, called_from here = caller());
 any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                     const any_tensor& lengths_or_mask, const attention_op::attributes& a = {});
+                     const any_tensor& lengths_or_mask, const attention_op::attributes& a = {},
+                     called_from here = caller());
 any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                     const any_tensor& key_lengths, const any_tensor& mask, const attention_op::attributes& a = {});
+                     const any_tensor& key_lengths, const any_tensor& mask, const attention_op::attributes& a = {},
+                     called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -232,17 +234,20 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                                  const attention_op::attributes& a) {
-    return tenon::add<attention_op>(a, {queries, keys, values});
+                                  const attention_op::attributes& a, called_from here) {
+    return tenon::add<attention_op>(a, {queries, keys, values}, here);
 }
 TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
-                                  const any_tensor& lengths_or_mask, const attention_op::attributes& a) {
+                                  const any_tensor& lengths_or_mask, const attention_op::attributes& a,
+                                  called_from here) {
+    const making made(here);
     if (is_floating(lengths_or_mask.element())) return attention(queries, keys, values, {}, lengths_or_mask, a);
     return attention(queries, keys, values, lengths_or_mask, {}, a);
 }
 TENON_INLINE any_tensor attention(const any_tensor& queries, const any_tensor& keys, const any_tensor& values,
                                   const any_tensor& key_lengths, const any_tensor& mask,
-                                  const attention_op::attributes& a) {
+                                  const attention_op::attributes& a, called_from here) {
+    const making made(here);
     std::vector<any_tensor> in{queries, keys, values};
     if (key_lengths.node()) in.push_back(key_lengths);
     if (mask.node()) {

@@ -29,7 +29,7 @@ struct categorical_rule {
 } // namespace detail
 
 namespace untyped {
-any_tensor random_categorical(const any_tensor& logits, std::uint64_t seed = 0);
+any_tensor random_categorical(const any_tensor& logits, std::uint64_t seed = 0, called_from here = caller());
 } // namespace untyped
 
 /// A class for each row of logits: [.., classes] -> int64[..]. One whose logit is -infinity is never drawn. No gradient flows.
@@ -55,7 +55,8 @@ auto random_categorical(const X& logits, std::uint64_t seed = 0, called_from her
 
 namespace tenon::untyped {
 
-TENON_INLINE any_tensor random_categorical(const any_tensor& logits, std::uint64_t seed) {
+TENON_INLINE any_tensor random_categorical(const any_tensor& logits, std::uint64_t seed, called_from here) {
+    const making made(here);
     detail::check_operands<detail::categorical_rule>({logits});
     const any_tensor x = size_of(logits.element()) < sizeof(float) ? cast(logits, element_type::float32) : logits;
     const any_tensor gumbel = negative(log(negative(log(random_uniform_like(x, 0, 1, seed)))));

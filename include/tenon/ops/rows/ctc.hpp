@@ -81,7 +81,7 @@ auto ctc_loss(const X& logits, const L& labels, const T& times, const N& lengths
 
 namespace untyped {
 any_tensor ctc_loss(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
-                    const any_tensor& lengths, const ctc_loss_op::attributes& a = {});
+                    const any_tensor& lengths, const ctc_loss_op::attributes& a = {}, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -111,8 +111,8 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor ctc_loss(const any_tensor& logits, const any_tensor& labels, const any_tensor& times,
-                                 const any_tensor& lengths, const ctc_loss_op::attributes& a) {
-    return tenon::add<ctc_loss_op>(a, {logits, labels, times, lengths});
+                                 const any_tensor& lengths, const ctc_loss_op::attributes& a, called_from here) {
+    return tenon::add<ctc_loss_op>(a, {logits, labels, times, lengths}, here);
 }
 } // namespace untyped
 

@@ -90,7 +90,8 @@ auto layer_norm(const X& x, const Gamma& gamma, const Beta& beta, double epsilon
 }
 
 namespace untyped {
-any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon = 1e-5);
+any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon = 1e-5,
+                      called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -106,9 +107,9 @@ any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_te
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta,
-                                   double epsilon) {
-    return tenon::add<layer_norm_op>({epsilon}, {x, gamma, beta});
+TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon,
+                                   called_from here) {
+    return tenon::add<layer_norm_op>({epsilon}, {x, gamma, beta}, here);
 }
 } // namespace untyped
 

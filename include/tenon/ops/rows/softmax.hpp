@@ -188,11 +188,13 @@ auto sigmoid_cross_entropy(const X& logits, const Z& labels, called_from here = 
 }
 
 namespace untyped {
-any_tensor softmax(const any_tensor& x, int axis = -1);
-any_tensor log_softmax(const any_tensor& x, int axis = -1);
-any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tensor& labels);
-any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities);
-any_tensor sigmoid_cross_entropy(const any_tensor& logits, const any_tensor& labels);
+any_tensor softmax(const any_tensor& x, int axis = -1, called_from here = caller());
+any_tensor log_softmax(const any_tensor& x, int axis = -1, called_from here = caller());
+any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tensor& labels,
+                                        called_from here = caller());
+any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities,
+                                 called_from here = caller());
+any_tensor sigmoid_cross_entropy(const any_tensor& logits, const any_tensor& labels, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -210,15 +212,22 @@ any_tensor sigmoid_cross_entropy(const any_tensor& logits, const any_tensor& lab
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor softmax(const any_tensor& x, int axis) { return tenon::add<softmax_op>({axis}, {x}); }
-TENON_INLINE any_tensor log_softmax(const any_tensor& x, int axis) { return tenon::add<log_softmax_op>({axis}, {x}); }
-TENON_INLINE any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tensor& labels) {
-    return tenon::add<sparse_softmax_cross_entropy_op>({}, {logits, labels});
+TENON_INLINE any_tensor softmax(const any_tensor& x, int axis, called_from here) {
+    return tenon::add<softmax_op>({axis}, {x}, here);
 }
-TENON_INLINE any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities) {
-    return tenon::add<softmax_cross_entropy_op>({}, {logits, probabilities});
+TENON_INLINE any_tensor log_softmax(const any_tensor& x, int axis, called_from here) {
+    return tenon::add<log_softmax_op>({axis}, {x}, here);
 }
-TENON_INLINE any_tensor sigmoid_cross_entropy(const any_tensor& x, const any_tensor& z) {
+TENON_INLINE any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tensor& labels,
+                                                     called_from here) {
+    return tenon::add<sparse_softmax_cross_entropy_op>({}, {logits, labels}, here);
+}
+TENON_INLINE any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities,
+                                              called_from here) {
+    return tenon::add<softmax_cross_entropy_op>({}, {logits, probabilities}, here);
+}
+TENON_INLINE any_tensor sigmoid_cross_entropy(const any_tensor& x, const any_tensor& z, called_from here) {
+    const making made(here);
     detail::check_operands<sigmoid_cross_entropy_rule>({x, z});
     return add(multiply(z, softplus(negative(x))), multiply(subtract(1, z), softplus(x)));
 }

@@ -277,13 +277,15 @@ std::vector<any_tensor> output_gradients(const gradient_context& g);
 } // namespace detail
 
 namespace untyped {
-any_tensor concat(const std::vector<any_tensor>& xs, int axis);
-std::vector<any_tensor> split(const any_tensor& x, int parts, int axis = 0);
-std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis = 0);
-std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis = 0);
-std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis);
-any_tensor stack(const std::vector<any_tensor>& xs, int axis = 0);
-std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
+any_tensor concat(const std::vector<any_tensor>& xs, int axis, called_from here = caller());
+std::vector<any_tensor> split(const any_tensor& x, int parts, int axis = 0, called_from here = caller());
+std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis = 0, called_from here = caller());
+std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis = 0,
+                                    called_from here = caller());
+std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis,
+                                   called_from here = caller());
+any_tensor stack(const std::vector<any_tensor>& xs, int axis = 0, called_from here = caller());
+std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -315,25 +317,34 @@ inline void set_gradients(gradient_context& g, const std::vector<any_tensor>& pa
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) {
-    return tenon::add<concat_op>({axis}, xs);
+TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis, called_from here) {
+    return tenon::add<concat_op>({axis}, xs, here);
 }
-TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int axis) {
+TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int axis, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, parts, {}})));
 }
-TENON_INLINE std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis) {
+TENON_INLINE std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(split_evenly_definition, {x}, encode(split_evenly_op::attributes{axis, parts})));
 }
-TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis) {
+TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis,
+                                                 called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, 0, sizes})));
 }
-TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis) {
+TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis,
+                                                called_from here) {
+    const making made(here);
     std::vector<any_tensor> inputs{x};
     inputs.insert(inputs.end(), like.begin(), like.end());
     return detail::outputs_of(add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
 }
-TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) { return tenon::add<stack_op>({axis}, xs); }
-TENON_INLINE std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis) {
+TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis, called_from here) {
+    return tenon::add<stack_op>({axis}, xs, here);
+}
+TENON_INLINE std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis, called_from here) {
+    const making made(here);
     return detail::outputs_of(add_node(unstack_definition, {x}, encode(unstack_op::attributes{axis, parts})));
 }
 } // namespace untyped

@@ -50,7 +50,7 @@ template <Element To, OperandOrIllShaped X> auto bit_cast(const X& x, called_fro
 }
 
 namespace untyped {
-any_tensor bit_cast(const any_tensor& x, element_type to);
+any_tensor bit_cast(const any_tensor& x, element_type to, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -62,7 +62,9 @@ any_tensor bit_cast(const any_tensor& x, element_type to);
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor bit_cast(const any_tensor& x, element_type to) { return tenon::add<bit_cast_op>({to}, {x}); }
+TENON_INLINE any_tensor bit_cast(const any_tensor& x, element_type to, called_from here) {
+    return tenon::add<bit_cast_op>({to}, {x}, here);
+}
 } // namespace untyped
 
 namespace detail {

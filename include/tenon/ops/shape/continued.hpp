@@ -111,7 +111,7 @@ template <margin... P, OperandOrIllShaped X> auto pad(const X& x, pad_mode mode,
 }
 
 namespace untyped {
-any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, pad_mode mode);
+any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, pad_mode mode, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -129,7 +129,8 @@ any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, pad_mod
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, pad_mode mode) {
+TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, pad_mode mode, called_from here) {
+    const making made(here);
     if (paddings.size() > max_rank) throw invalid_argument_error("pad: more than 8 paddings");
     any_tensor padded = x;
     for (std::size_t d = 0; d < paddings.size(); ++d)

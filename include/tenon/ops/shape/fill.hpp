@@ -18,13 +18,14 @@
 namespace tenon {
 
 namespace untyped {
-any_tensor full(element_type element, const extents& shape, const number& value);
-any_tensor zeros(element_type element, const extents& shape = {});
-any_tensor ones(element_type element, const extents& shape = {});
-any_tensor eye(element_type element, std::int64_t n);
-any_tensor eye(element_type element, std::int64_t n, std::int64_t m);
-any_tensor arange(element_type element, std::int64_t n, const number& start = 0, const number& step = 1);
-any_tensor linspace(element_type element, std::int64_t n, double first, double last);
+any_tensor full(element_type element, const extents& shape, const number& value, called_from here = caller());
+any_tensor zeros(element_type element, const extents& shape = {}, called_from here = caller());
+any_tensor ones(element_type element, const extents& shape = {}, called_from here = caller());
+any_tensor eye(element_type element, std::int64_t n, called_from here = caller());
+any_tensor eye(element_type element, std::int64_t n, std::int64_t m, called_from here = caller());
+any_tensor arange(element_type element, std::int64_t n, const number& start = 0, const number& step = 1,
+                  called_from here = caller());
+any_tensor linspace(element_type element, std::int64_t n, double first, double last, called_from here = caller());
 } // namespace untyped
 
 /// `value` everywhere. All sizes are numbers.
@@ -115,23 +116,31 @@ template <class T> void write_integers(T* to, std::int64_t n, const number& star
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor full(element_type element, const extents& shape, const number& value) {
+TENON_INLINE any_tensor full(element_type element, const extents& shape, const number& value, called_from here) {
+    const making made(here);
     detail::check_fill("full", element, shape);
     detail::require_fits(value, element, "full");
     const any_tensor one = detail::written(element, {}, [&]<class T>(T* to) { *to = value.to<T>(); });
     return shape.rank() == 0 ? one : broadcast_to(one, shape);
 }
-TENON_INLINE any_tensor zeros(element_type element, const extents& shape) { return full(element, shape, 0); }
-TENON_INLINE any_tensor ones(element_type element, const extents& shape) { return full(element, shape, 1); }
+TENON_INLINE any_tensor zeros(element_type element, const extents& shape, called_from here) {
+    return full(element, shape, 0, here);
+}
+TENON_INLINE any_tensor ones(element_type element, const extents& shape, called_from here) {
+    return full(element, shape, 1, here);
+}
 
-TENON_INLINE any_tensor eye(element_type element, std::int64_t n) { return eye(element, n, n); }
-TENON_INLINE any_tensor eye(element_type element, std::int64_t n, std::int64_t m) {
+TENON_INLINE any_tensor eye(element_type element, std::int64_t n, called_from here) { return eye(element, n, n, here); }
+TENON_INLINE any_tensor eye(element_type element, std::int64_t n, std::int64_t m, called_from here) {
+    const making made(here);
     detail::check_fill("eye", element, {n, m});
     return detail::written(element, {n, m}, [&]<class T>(T* to) {
         for (std::int64_t i = 0; i < n && i < m; ++i) to[i * m + i] = static_cast<T>(1);
     });
 }
-TENON_INLINE any_tensor arange(element_type element, std::int64_t n, const number& start, const number& step) {
+TENON_INLINE any_tensor arange(element_type element, std::int64_t n, const number& start, const number& step,
+                               called_from here) {
+    const making made(here);
     detail::check_fill("arange", element, {n});
     return detail::written(element, {n}, [&]<class T>(T* to) {
         if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) detail::write_integers(to, n, start, step);
@@ -140,7 +149,8 @@ TENON_INLINE any_tensor arange(element_type element, std::int64_t n, const numbe
                 to[i] = static_cast<T>(start.as_double() + static_cast<double>(i) * step.as_double());
     });
 }
-TENON_INLINE any_tensor linspace(element_type element, std::int64_t n, double first, double last) {
+TENON_INLINE any_tensor linspace(element_type element, std::int64_t n, double first, double last, called_from here) {
+    const making made(here);
     detail::check_fill("linspace", element, {n});
     if (n < 1 || !is_floating(element))
         throw invalid_argument_error("linspace: one or more numbers of a floating type are needed, not " +

@@ -113,7 +113,7 @@ struct gather_sum_op {
 };
 
 namespace untyped {
-any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
+any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0, called_from here = caller());
 } // namespace untyped
 
 /// The slices of x that indices (int32 or int64) name along Axis. An index outside 0 .. size - 1 fails the
@@ -181,7 +181,8 @@ private:
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {
+TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis, called_from here) {
+    const making made(here);
     if (detail::axis_of(axis, x.rank()) == 0)
         if (std::vector<any_tensor> found = parts_of(x); !found.empty()) {
             const std::vector<any_tensor> own = detail::indices_of_parts(x, indices);

@@ -179,13 +179,16 @@ auto scatter_nd_add(const X& x, const I& indices, const U& updates, called_from 
 }
 
 namespace untyped {
-any_tensor take_along_axis(const any_tensor& x, const any_tensor& indices, int axis);
-any_tensor scatter_along_axis(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int axis);
-any_tensor scatter_add_along_axis(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int axis);
-any_tensor gather_nd(const any_tensor& x, const any_tensor& indices, int batch_dims = 0);
-any_tensor scatter_nd(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int batch_dims = 0);
-any_tensor scatter_nd_add(const any_tensor& x, const any_tensor& indices, const any_tensor& updates,
-                          int batch_dims = 0);
+any_tensor take_along_axis(const any_tensor& x, const any_tensor& indices, int axis, called_from here = caller());
+any_tensor scatter_along_axis(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int axis,
+                              called_from here = caller());
+any_tensor scatter_add_along_axis(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int axis,
+                                  called_from here = caller());
+any_tensor gather_nd(const any_tensor& x, const any_tensor& indices, int batch_dims = 0, called_from here = caller());
+any_tensor scatter_nd(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int batch_dims = 0,
+                      called_from here = caller());
+any_tensor scatter_nd_add(const any_tensor& x, const any_tensor& indices, const any_tensor& updates, int batch_dims = 0,
+                          called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -202,27 +205,27 @@ any_tensor scatter_nd_add(const any_tensor& x, const any_tensor& indices, const 
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor take_along_axis(const any_tensor& x, const any_tensor& indices, int axis) {
-    return tenon::add<take_along_axis_op>({axis}, {x, indices});
+TENON_INLINE any_tensor take_along_axis(const any_tensor& x, const any_tensor& indices, int axis, called_from here) {
+    return tenon::add<take_along_axis_op>({axis}, {x, indices}, here);
 }
 TENON_INLINE any_tensor scatter_along_axis(const any_tensor& x, const any_tensor& indices, const any_tensor& updates,
-                                           int axis) {
-    return tenon::add<scatter_along_axis_op>({axis, false}, {x, indices, updates});
+                                           int axis, called_from here) {
+    return tenon::add<scatter_along_axis_op>({axis, false}, {x, indices, updates}, here);
 }
 TENON_INLINE any_tensor scatter_add_along_axis(const any_tensor& x, const any_tensor& indices,
-                                               const any_tensor& updates, int axis) {
-    return tenon::add<scatter_along_axis_op>({axis, true}, {x, indices, updates});
+                                               const any_tensor& updates, int axis, called_from here) {
+    return tenon::add<scatter_along_axis_op>({axis, true}, {x, indices, updates}, here);
 }
-TENON_INLINE any_tensor gather_nd(const any_tensor& x, const any_tensor& indices, int batch_dims) {
-    return tenon::add<gather_nd_op>({batch_dims}, {x, indices});
+TENON_INLINE any_tensor gather_nd(const any_tensor& x, const any_tensor& indices, int batch_dims, called_from here) {
+    return tenon::add<gather_nd_op>({batch_dims}, {x, indices}, here);
 }
 TENON_INLINE any_tensor scatter_nd(const any_tensor& x, const any_tensor& indices, const any_tensor& updates,
-                                   int batch_dims) {
-    return tenon::add<scatter_nd_op>({batch_dims, false}, {x, indices, updates});
+                                   int batch_dims, called_from here) {
+    return tenon::add<scatter_nd_op>({batch_dims, false}, {x, indices, updates}, here);
 }
 TENON_INLINE any_tensor scatter_nd_add(const any_tensor& x, const any_tensor& indices, const any_tensor& updates,
-                                       int batch_dims) {
-    return tenon::add<scatter_nd_op>({batch_dims, true}, {x, indices, updates});
+                                       int batch_dims, called_from here) {
+    return tenon::add<scatter_nd_op>({batch_dims, true}, {x, indices, updates}, here);
 }
 } // namespace untyped
 

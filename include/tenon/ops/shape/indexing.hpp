@@ -313,7 +313,7 @@ template <int Axis, int... I> struct joined_with_next<Axis, std::integer_sequenc
 } // namespace detail
 
 namespace untyped {
-any_tensor roll(const any_tensor& x, int places, int axis = 0);
+any_tensor roll(const any_tensor& x, int places, int axis = 0, called_from here = caller());
 } // namespace untyped
 /// x moved on by Shift places along Axis; what leaves at one end comes in at the other, as often as it does.
 template <int Shift, int Axis = 0, Operand X> auto roll(const X& x, called_from here = caller()) {
@@ -350,13 +350,14 @@ template <int Count, int Axis = 0, Operand X> auto repeat(const X& x, called_fro
 }
 
 namespace untyped {
-any_tensor slice(const any_tensor& x, const std::vector<range>& ranges);
-any_tensor reverse(const any_tensor& x, const index_list& axes = {});
-any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value = 0);
-any_tensor tile(const any_tensor& x, const index_list& counts);
-any_tensor repeat(const any_tensor& x, int count, int axis = 0);
+any_tensor slice(const any_tensor& x, const std::vector<range>& ranges, called_from here = caller());
+any_tensor reverse(const any_tensor& x, const index_list& axes = {}, called_from here = caller());
+any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value = 0,
+               called_from here = caller());
+any_tensor tile(const any_tensor& x, const index_list& counts, called_from here = caller());
+any_tensor repeat(const any_tensor& x, int count, int axis = 0, called_from here = caller());
 any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element = element_type::float32,
-                   int axis = -1);
+                   int axis = -1, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -373,14 +374,17 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type e
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor slice(const any_tensor& x, const std::vector<range>& ranges) {
+TENON_INLINE any_tensor slice(const any_tensor& x, const std::vector<range>& ranges, called_from here) {
+    const making made(here);
     if (ranges.size() > max_rank) throw invalid_argument_error("slice: more than 8 ranges");
     return tenon::add<slice_op>(slice_op::attributes_of(ranges.data(), static_cast<int>(ranges.size())), {x});
 }
-TENON_INLINE any_tensor reverse(const any_tensor& x, const index_list& axes) {
-    return tenon::add<reverse_op>({axes}, {x});
+TENON_INLINE any_tensor reverse(const any_tensor& x, const index_list& axes, called_from here) {
+    return tenon::add<reverse_op>({axes}, {x}, here);
 }
-TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value) {
+TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value,
+                            called_from here) {
+    const making made(here);
     if (paddings.size() > max_rank) throw invalid_argument_error("pad: more than 8 paddings");
     pad_op::attributes a;
     for (const margin& p : paddings) {
@@ -390,10 +394,11 @@ TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& padd
     a.value = value;
     return tenon::add<pad_op>(a, {x});
 }
-TENON_INLINE any_tensor tile(const any_tensor& x, const index_list& counts) {
-    return tenon::add<tile_op>({counts}, {x});
+TENON_INLINE any_tensor tile(const any_tensor& x, const index_list& counts, called_from here) {
+    return tenon::add<tile_op>({counts}, {x}, here);
 }
-TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis) {
+TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis, called_from here) {
+    const making made(here);
     const int along = detail::axis_of(axis, x.rank());
     if (along < 0) return concat({x}, axis); // which complains of the axis
     const extent n = x.extents()[along];
@@ -408,7 +413,8 @@ TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis) {
     const any_tensor moved = concat({last, part({unbounded, -shift, 1})}, along);
     return n.is_number() ? moved : reshape_like(moved, x);
 }
-TENON_INLINE any_tensor repeat(const any_tensor& x, int count, int axis) {
+TENON_INLINE any_tensor repeat(const any_tensor& x, int count, int axis, called_from here) {
+    const making made(here);
     if (count < 1) throw invalid_argument_error("repeat: the count is at least 1, not " + std::to_string(count));
     const int rank = x.rank(), along = detail::axis_of(axis, rank);
     if (along < 0) return concat({x}, axis); // which complains of the axis
@@ -421,8 +427,9 @@ TENON_INLINE any_tensor repeat(const any_tensor& x, int count, int axis) {
     return tenon::add<reshape_op>(joined,
                                   {tenon::add<tile_op>(detail::tiling_along(along + 1, rank + 1, count), {apart})});
 }
-TENON_INLINE any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element, int axis) {
-    return tenon::add<one_hot_op>({depth, axis, element}, {indices});
+TENON_INLINE any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element, int axis,
+                                called_from here) {
+    return tenon::add<one_hot_op>({depth, axis, element}, {indices}, here);
 }
 } // namespace untyped
 

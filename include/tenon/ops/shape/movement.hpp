@@ -162,12 +162,13 @@ auto broadcast_like(const X& x, const L& like, called_from here = caller()) {
 }
 
 namespace untyped {
-any_tensor transpose(const any_tensor& x, const index_list& axes = {});
-any_tensor swapaxes(const any_tensor& x, int a, int b);
-any_tensor moveaxis(const any_tensor& x, int from, int to);
-any_tensor broadcast_to(const any_tensor& x, const extents& target);
+any_tensor transpose(const any_tensor& x, const index_list& axes = {}, called_from here = caller());
+any_tensor swapaxes(const any_tensor& x, int a, int b, called_from here = caller());
+any_tensor moveaxis(const any_tensor& x, int from, int to, called_from here = caller());
+any_tensor broadcast_to(const any_tensor& x, const extents& target, called_from here = caller());
 /// x lacks the dimensions `axes` of `like`.
-any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
+any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {},
+                          called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -181,16 +182,17 @@ any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const ind
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {
-    return tenon::add<transpose_op>({axes}, {x});
+TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes, called_from here) {
+    return tenon::add<transpose_op>({axes}, {x}, here);
 }
-TENON_INLINE any_tensor swapaxes(const any_tensor& x, int a, int b) {
-    return transpose(x, detail::swapped_axes(a, b, x.rank()));
+TENON_INLINE any_tensor swapaxes(const any_tensor& x, int a, int b, called_from here) {
+    return transpose(x, detail::swapped_axes(a, b, x.rank()), here);
 }
-TENON_INLINE any_tensor moveaxis(const any_tensor& x, int from, int to) {
-    return transpose(x, detail::moved_axis(from, to, x.rank()));
+TENON_INLINE any_tensor moveaxis(const any_tensor& x, int from, int to, called_from here) {
+    return transpose(x, detail::moved_axis(from, to, x.rank()), here);
 }
-TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target) {
+TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target, called_from here) {
+    const making made(here);
     broadcast_to_op::attributes a;
     if (target.overfull()) a.declared = target; // which the rule complains of
     for (int i = 0; i < target.rank() && !target.overfull(); ++i) {
@@ -199,8 +201,9 @@ TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target)
     }
     return tenon::add<broadcast_to_op>(a, {x});
 }
-TENON_INLINE any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
-    return tenon::add<broadcast_like_op>({axes}, {x, like});
+TENON_INLINE any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes,
+                                       called_from here) {
+    return tenon::add<broadcast_like_op>({axes}, {x, like}, here);
 }
 } // namespace untyped
 

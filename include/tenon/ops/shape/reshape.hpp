@@ -304,13 +304,13 @@ auto reshape_like(const X& x, const L& like, called_from here = caller()) {
 
 namespace untyped {
 /// Named sizes are those of x, dynamic ones are deduced.
-any_tensor reshape(const any_tensor& x, const extents& target);
-any_tensor reshape_like(const any_tensor& x, const any_tensor& like);
-any_tensor flatten(const any_tensor& x, int from = 0);
-any_tensor squeeze(const any_tensor& x, const index_list& axes);
+any_tensor reshape(const any_tensor& x, const extents& target, called_from here = caller());
+any_tensor reshape_like(const any_tensor& x, const any_tensor& like, called_from here = caller());
+any_tensor flatten(const any_tensor& x, int from = 0, called_from here = caller());
+any_tensor squeeze(const any_tensor& x, const index_list& axes, called_from here = caller());
 /// Without all dimensions of size 1.
-any_tensor squeeze(const any_tensor& x);
-any_tensor expand_dims(const any_tensor& x, const index_list& axes);
+any_tensor squeeze(const any_tensor& x, called_from here = caller());
+any_tensor expand_dims(const any_tensor& x, const index_list& axes, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -322,17 +322,19 @@ any_tensor expand_dims(const any_tensor& x, const index_list& axes);
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {
+TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target, called_from here) {
+    const making made(here);
     for (const extent& e : target)
         if (e.size < dynamic_extent.size)
             throw invalid_argument_error("reshape: a size is not negative: " + to_string(target) +
                                          "; one that follows from the others is -1");
     return tenon::add<reshape_op>(detail::reshape_attributes(target, x.extents()), {x});
 }
-TENON_INLINE any_tensor reshape_like(const any_tensor& x, const any_tensor& like) {
-    return tenon::add<reshape_like_op>({}, {x, like});
+TENON_INLINE any_tensor reshape_like(const any_tensor& x, const any_tensor& like, called_from here) {
+    return tenon::add<reshape_like_op>({}, {x, like}, here);
 }
-TENON_INLINE any_tensor flatten(const any_tensor& x, int from) {
+TENON_INLINE any_tensor flatten(const any_tensor& x, int from, called_from here) {
+    const making made(here);
     if (from < 0 || from >= max_rank)
         throw invalid_argument_error("flatten: the first dimension to be joined is one of 0 to 7, not " +
                                      std::to_string(from));
@@ -343,17 +345,18 @@ TENON_INLINE any_tensor flatten(const any_tensor& x, int from) {
     }
     return tenon::add<reshape_op>(a, {x});
 }
-TENON_INLINE any_tensor squeeze(const any_tensor& x, const index_list& axes) {
-    return tenon::add<squeeze_op>({axes}, {x});
+TENON_INLINE any_tensor squeeze(const any_tensor& x, const index_list& axes, called_from here) {
+    return tenon::add<squeeze_op>({axes}, {x}, here);
 }
-TENON_INLINE any_tensor squeeze(const any_tensor& x) {
+TENON_INLINE any_tensor squeeze(const any_tensor& x, called_from here) {
+    const making made(here);
     index_list axes;
     for (int i = 0; i < x.rank(); ++i)
         if (x.extents()[i] == extent(1)) axes.push_back(i);
     return squeeze(x, axes);
 }
-TENON_INLINE any_tensor expand_dims(const any_tensor& x, const index_list& axes) {
-    return tenon::add<expand_dims_op>({axes}, {x});
+TENON_INLINE any_tensor expand_dims(const any_tensor& x, const index_list& axes, called_from here) {
+    return tenon::add<expand_dims_op>({axes}, {x}, here);
 }
 } // namespace untyped
 

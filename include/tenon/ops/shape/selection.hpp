@@ -124,10 +124,12 @@ TENON_OP(selection, unique);
 namespace untyped {
 /// `size`: what the types say of how many elements there are, extent::named("kept"), say, or a number, which the step
 /// checks; not given: nothing.
-any_tensor boolean_mask(const any_tensor& x, const any_tensor& mask, const extents& size = {});
-any_tensor nonzero(const any_tensor& x, const extents& size = {});
+any_tensor boolean_mask(const any_tensor& x, const any_tensor& mask, const extents& size = {},
+                        called_from here = caller());
+any_tensor nonzero(const any_tensor& x, const extents& size = {}, called_from here = caller());
 /// The different elements, and for each element of x where it is among them: int32 or int64.
-std::vector<any_tensor> unique(const any_tensor& x, element_type index = element_type::int32, const extents& size = {});
+std::vector<any_tensor> unique(const any_tensor& x, element_type index = element_type::int32, const extents& size = {},
+                               called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -222,13 +224,16 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor boolean_mask(const any_tensor& x, const any_tensor& mask, const extents& size) {
-    return tenon::add<boolean_mask_op>({size}, {x, mask});
+TENON_INLINE any_tensor boolean_mask(const any_tensor& x, const any_tensor& mask, const extents& size,
+                                     called_from here) {
+    return tenon::add<boolean_mask_op>({size}, {x, mask}, here);
 }
-TENON_INLINE any_tensor nonzero(const any_tensor& x, const extents& size) {
-    return tenon::add<nonzero_op>({size}, {x});
+TENON_INLINE any_tensor nonzero(const any_tensor& x, const extents& size, called_from here) {
+    return tenon::add<nonzero_op>({size}, {x}, here);
 }
-TENON_INLINE std::vector<any_tensor> unique(const any_tensor& x, element_type index, const extents& size) {
+TENON_INLINE std::vector<any_tensor> unique(const any_tensor& x, element_type index, const extents& size,
+                                            called_from here) {
+    const making made(here);
     node* n = add_node(definition_of<unique_op>(), {x}, encode(unique_op::attributes{index, size}));
     return {any_tensor({n, 0}), any_tensor({n, 1})};
 }

@@ -219,14 +219,17 @@ public:
     explicit accumulator(const tensor_type& type, bool rows = false, const accumulator_options& o = {});
 
     /// `gradient`: a tensor, or indices and rows.
-    any_tensor apply(const std::vector<any_tensor>& gradient, const any_tensor& local_step) const;
-    std::vector<any_tensor> take(std::int64_t least) const;
-    any_tensor step() const { return state(0); }
-    any_tensor count() const { return state(1); }
-    any_tensor dropped() const { return state(2); }
-    operation set_step(const any_tensor& step) const;
-    operation deposit(const std::vector<any_tensor>& gradient, const any_tensor& turn) const;
-    std::vector<any_tensor> average(const any_tensor& tickets, const any_tensor& step) const;
+    any_tensor apply(const std::vector<any_tensor>& gradient, const any_tensor& local_step,
+                     called_from here = caller()) const;
+    std::vector<any_tensor> take(std::int64_t least, called_from here = caller()) const;
+    any_tensor step(called_from here = caller()) const { return state(0, here); }
+    any_tensor count(called_from here = caller()) const { return state(1, here); }
+    any_tensor dropped(called_from here = caller()) const { return state(2, here); }
+    operation set_step(const any_tensor& step, called_from here = caller()) const;
+    operation deposit(const std::vector<any_tensor>& gradient, const any_tensor& turn,
+                      called_from here = caller()) const;
+    std::vector<any_tensor> average(const any_tensor& tickets, const any_tensor& step,
+                                    called_from here = caller()) const;
 
     tensor_type type() const;
     bool of_rows() const;
@@ -235,7 +238,7 @@ public:
     const any_tensor& handle() const noexcept { return handle_; }
 
 private:
-    any_tensor state(int output) const;
+    any_tensor state(int output, called_from here) const;
     any_tensor handle_;
 };
 
@@ -405,32 +408,40 @@ TENON_INLINE accumulator::accumulator(const tensor_type& type, bool rows, const 
 TENON_INLINE tensor_type accumulator::type() const { return detail::accumulated_by(*handle_.node()).type(); }
 TENON_INLINE bool accumulator::of_rows() const { return detail::accumulated_by(*handle_.node()).rows; }
 
-TENON_INLINE any_tensor accumulator::apply(const std::vector<any_tensor>& gradient,
-                                           const any_tensor& local_step) const {
+TENON_INLINE any_tensor accumulator::apply(const std::vector<any_tensor>& gradient, const any_tensor& local_step,
+                                           called_from here) const {
+    const making made(here);
     std::vector<any_tensor> inputs{local_step};
     inputs.insert(inputs.end(), gradient.begin(), gradient.end());
     return any_tensor(
         {detail::add_use<accumulator_apply_op>(handle_, inputs, detail::accumulated_by(*handle_.node())), 0});
 }
-TENON_INLINE std::vector<any_tensor> accumulator::take(std::int64_t least) const {
+TENON_INLINE std::vector<any_tensor> accumulator::take(std::int64_t least, called_from here) const {
+    const making made(here);
     if (least < 1)
         throw invalid_argument_error("take: the average of " + std::to_string(least) + " gradients of " + name() +
                                      " cannot be taken; give 1 or more");
     return detail::outputs_of(
         detail::add_use<accumulator_take_op>(handle_, {}, {detail::accumulated_by(*handle_.node()), least}));
 }
-TENON_INLINE any_tensor accumulator::state(int output) const {
+TENON_INLINE any_tensor accumulator::state(int output, called_from here) const {
+    const making made(here, nullptr);
     return any_tensor({detail::add_use<accumulator_state_op>(handle_, {}, {}), output});
 }
-TENON_INLINE operation accumulator::set_step(const any_tensor& step) const {
+TENON_INLINE operation accumulator::set_step(const any_tensor& step, called_from here) const {
+    const making made(here);
     return operation(detail::add_use<accumulator_set_step_op>(handle_, {step}, {}));
 }
-TENON_INLINE operation accumulator::deposit(const std::vector<any_tensor>& gradient, const any_tensor& turn) const {
+TENON_INLINE operation accumulator::deposit(const std::vector<any_tensor>& gradient, const any_tensor& turn,
+                                            called_from here) const {
+    const making made(here);
     std::vector<any_tensor> inputs{turn};
     inputs.insert(inputs.end(), gradient.begin(), gradient.end());
     return operation(detail::add_use<accumulator_deposit_op>(handle_, inputs, detail::accumulated_by(*handle_.node())));
 }
-TENON_INLINE std::vector<any_tensor> accumulator::average(const any_tensor& tickets, const any_tensor& step) const {
+TENON_INLINE std::vector<any_tensor> accumulator::average(const any_tensor& tickets, const any_tensor& step,
+                                                          called_from here) const {
+    const making made(here);
     return detail::outputs_of(
         detail::add_use<accumulator_average_op>(handle_, {tickets, step}, detail::accumulated_by(*handle_.node())));
 }

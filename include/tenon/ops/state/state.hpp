@@ -374,22 +374,29 @@ any_tensor variable(const std::string& name, const any_tensor& initial, const va
 any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
                     const variable_options& o = {}, called_from here = caller());
 /// The operation that gives these variables their initial values.
-operation initialize_variables(const std::vector<any_tensor>& variables);
-any_tensor initialized_value(const any_tensor& variable);
+operation initialize_variables(const std::vector<any_tensor>& variables, called_from here = caller());
+any_tensor initialized_value(const any_tensor& variable, called_from here = caller());
 /// The variable after the update, when run or used. A number is one of its element type.
-any_tensor assign(const any_tensor& variable, const tensor_or_number& value);
-any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value);
-any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value);
+any_tensor assign(const any_tensor& variable, const tensor_or_number& value, called_from here = caller());
+any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value, called_from here = caller());
+any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value, called_from here = caller());
 /// The variable after its rows indices[i] were changed by updates[i], or all of them by one number.
-any_tensor scatter_update(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
-any_tensor scatter_add(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
-any_tensor scatter_sub(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
-any_tensor scatter_mul(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
-any_tensor scatter_div(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
-any_tensor scatter_min(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
-any_tensor scatter_max(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_update(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                          called_from here = caller());
+any_tensor scatter_add(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                       called_from here = caller());
+any_tensor scatter_sub(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                       called_from here = caller());
+any_tensor scatter_mul(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                       called_from here = caller());
+any_tensor scatter_div(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                       called_from here = caller());
+any_tensor scatter_min(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                       called_from here = caller());
+any_tensor scatter_max(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates,
+                       called_from here = caller());
 any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
-                   const any_tensor& updates);
+                   const any_tensor& updates, called_from here = caller());
 } // namespace untyped
 
 } // namespace tenon
@@ -411,25 +418,33 @@ TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& typ
     const making made(here);
     return detail::new_variable(name, type, how, o);
 }
-TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables) {
+TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables, called_from here) {
+    const making made(here);
     std::vector<operation> all;
     for (const any_tensor& v : variables) all.push_back(detail::initializer_of(v));
     return tenon::group(all);
 }
-TENON_INLINE any_tensor initialized_value(const any_tensor& variable) { return detail::initialized_value_of(variable); }
+TENON_INLINE any_tensor initialized_value(const any_tensor& variable, called_from here) {
+    const making made(here);
+    return detail::initialized_value_of(variable);
+}
 
-TENON_INLINE any_tensor assign(const any_tensor& variable, const tensor_or_number& value) {
+TENON_INLINE any_tensor assign(const any_tensor& variable, const tensor_or_number& value, called_from here) {
+    const making made(here);
     return detail::add_assign(variable, detail::update_of(variable, value, "assign"), "assign");
 }
-TENON_INLINE any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value) {
+TENON_INLINE any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value, called_from here) {
+    const making made(here);
     return detail::add_computed(opcode::add, variable, value, "assign_add");
 }
-TENON_INLINE any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value) {
+TENON_INLINE any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value, called_from here) {
+    const making made(here);
     return detail::add_computed(opcode::subtract, variable, value, "assign_sub");
 }
 #define TENON_SCATTER(NAME, HOW)                                                                                   \
     TENON_INLINE any_tensor NAME(const any_tensor& variable, const any_tensor& indices,                            \
-                                 const tensor_or_number& updates) {                                                \
+                                 const tensor_or_number& updates, called_from here) {                              \
+        const making made(here);                                                                                   \
         return scatter(scatter_op::way::HOW, variable, indices,                                                    \
                        tenon::detail::update_of(variable, updates, tenon::detail::name_of(scatter_op::way::HOW))); \
     }
@@ -442,7 +457,8 @@ TENON_SCATTER(scatter_min, minimum)
 TENON_SCATTER(scatter_max, maximum)
 #undef TENON_SCATTER
 TENON_INLINE any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
-                                const any_tensor& updates) {
+                                const any_tensor& updates, called_from here) {
+    const making made(here);
     detail::check_is_variable(variable, detail::name_of(how));
     return detail::add_scatter(how, variable, indices, updates);
 }

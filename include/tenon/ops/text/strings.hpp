@@ -225,21 +225,22 @@ struct string_split_op {
 TENON_OP(strings, string_split);
 
 namespace untyped {
-any_tensor string_strip(const any_tensor& x);
-any_tensor string_lower(const any_tensor& x);
-any_tensor string_upper(const any_tensor& x);
-any_tensor string_length(const any_tensor& x, text_unit unit = text_unit::bytes);
-any_tensor substr(const any_tensor& x, std::int64_t position, std::int64_t length, text_unit unit = text_unit::bytes);
+any_tensor string_strip(const any_tensor& x, called_from here = caller());
+any_tensor string_lower(const any_tensor& x, called_from here = caller());
+any_tensor string_upper(const any_tensor& x, called_from here = caller());
+any_tensor string_length(const any_tensor& x, text_unit unit = text_unit::bytes, called_from here = caller());
+any_tensor substr(const any_tensor& x, std::int64_t position, std::int64_t length, text_unit unit = text_unit::bytes,
+                  called_from here = caller());
 any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite,
-                         bool replace_global = true);
-any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets);
-any_tensor to_number(const any_tensor& x, element_type element);
-any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts);
-any_tensor string_equal(const any_tensor& a, const any_tensor& b);
+                         bool replace_global = true, called_from here = caller());
+any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets, called_from here = caller());
+any_tensor to_number(const any_tensor& x, element_type element, called_from here = caller());
+any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts, called_from here = caller());
+any_tensor string_equal(const any_tensor& a, const any_tensor& b, called_from here = caller());
 /// `count`: what the types say of how many pieces there are: a name, or a number, which they are padded to and must not
 /// exceed; not given: nothing.
 any_tensor string_split(const any_tensor& x, const std::string& separator = {}, const split_options& o = {},
-                        const extents& count = {});
+                        const extents& count = {}, called_from here = caller());
 } // namespace untyped
 
 namespace detail {

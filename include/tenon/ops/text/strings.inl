@@ -264,38 +264,48 @@ private:
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor string_strip(const any_tensor& x) { return tenon::add<string_strip_op>({}, {x}); }
-TENON_INLINE any_tensor string_lower(const any_tensor& x) { return tenon::add<string_lower_op>({}, {x}); }
-TENON_INLINE any_tensor string_upper(const any_tensor& x) { return tenon::add<string_upper_op>({}, {x}); }
-TENON_INLINE any_tensor string_length(const any_tensor& x, text_unit unit) {
-    return tenon::add<string_length_op>({unit}, {x});
+TENON_INLINE any_tensor string_strip(const any_tensor& x, called_from here) {
+    return tenon::add<string_strip_op>({}, {x}, here);
 }
-TENON_INLINE any_tensor substr(const any_tensor& x, std::int64_t position, std::int64_t length, text_unit unit) {
-    return tenon::add<substr_op>({position, length, unit}, {x});
+TENON_INLINE any_tensor string_lower(const any_tensor& x, called_from here) {
+    return tenon::add<string_lower_op>({}, {x}, here);
+}
+TENON_INLINE any_tensor string_upper(const any_tensor& x, called_from here) {
+    return tenon::add<string_upper_op>({}, {x}, here);
+}
+TENON_INLINE any_tensor string_length(const any_tensor& x, text_unit unit, called_from here) {
+    return tenon::add<string_length_op>({unit}, {x}, here);
+}
+TENON_INLINE any_tensor substr(const any_tensor& x, std::int64_t position, std::int64_t length, text_unit unit,
+                               called_from here) {
+    return tenon::add<substr_op>({position, length, unit}, {x}, here);
 }
 TENON_INLINE any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite,
-                                      bool replace_global) {
+                                      bool replace_global, called_from here) {
+    const making made(here);
     (void)regex_replacer("regex_replace", pattern, rewrite); // what is wrong with them is said here, not in the step
     return tenon::add<regex_replace_op>({pattern, rewrite, replace_global}, {x});
 }
-TENON_INLINE any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets) {
+TENON_INLINE any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets, called_from here) {
+    const making made(here);
     if (buckets < 1)
         throw invalid_argument_error("to_hash_bucket: there are " + std::to_string(buckets) +
                                      " buckets; 1 at least is needed");
     return tenon::add<to_hash_bucket_op>({buckets}, {x});
 }
-TENON_INLINE any_tensor to_number(const any_tensor& x, element_type element) {
-    return tenon::add<to_number_op>({element}, {x});
+TENON_INLINE any_tensor to_number(const any_tensor& x, element_type element, called_from here) {
+    return tenon::add<to_number_op>({element}, {x}, here);
 }
-TENON_INLINE any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts) {
-    return tenon::add<string_join_op>({separator}, texts);
+TENON_INLINE any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts,
+                                    called_from here) {
+    return tenon::add<string_join_op>({separator}, texts, here);
 }
-TENON_INLINE any_tensor string_equal(const any_tensor& a, const any_tensor& b) {
-    return tenon::add<string_equal_op>({}, {a, b});
+TENON_INLINE any_tensor string_equal(const any_tensor& a, const any_tensor& b, called_from here) {
+    return tenon::add<string_equal_op>({}, {a, b}, here);
 }
 TENON_INLINE any_tensor string_split(const any_tensor& x, const std::string& separator, const split_options& o,
-                                     const extents& count) {
-    return tenon::add<string_split_op>({separator, o.skip_empty, o.padding, count}, {x});
+                                     const extents& count, called_from here) {
+    return tenon::add<string_split_op>({separator, o.skip_empty, o.padding, count}, {x}, here);
 }
 } // namespace untyped
 

@@ -55,19 +55,20 @@ namespace untyped {
 /// unknown; not given: the number, and where the last batch may be smaller, unknown. invalid_argument_error for what cannot be:
 /// no tensors, an n below 1, no threads.
 std::vector<any_tensor> batch(const std::vector<any_tensor>& tensors, std::int64_t n, const batch_options& o = {},
-                              enqueue_as how = enqueue_as::one, const extents& size = {});
+                              enqueue_as how = enqueue_as::one, const extents& size = {}, called_from here = caller());
 /// Of several tuples of tensors of the same types, each with threads of its own.
 std::vector<any_tensor> batch_join(const std::vector<std::vector<any_tensor>>& tuples, std::int64_t n,
                                    const batch_options& o = {}, enqueue_as how = enqueue_as::one,
-                                   const extents& size = {});
+                                   const extents& size = {}, called_from here = caller());
 /// In random order: out of min_after_dequeue elements at least, until the data end (random_shuffle_queue).
 std::vector<any_tensor> shuffle_batch(const std::vector<any_tensor>& tensors, std::int64_t n, std::int64_t capacity,
                                       std::int64_t min_after_dequeue, const shuffle_batch_options& o = {},
-                                      enqueue_as how = enqueue_as::one, const extents& size = {});
+                                      enqueue_as how = enqueue_as::one, const extents& size = {},
+                                      called_from here = caller());
 std::vector<any_tensor> shuffle_batch_join(const std::vector<std::vector<any_tensor>>& tuples, std::int64_t n,
                                            std::int64_t capacity, std::int64_t min_after_dequeue,
                                            const shuffle_batch_options& o = {}, enqueue_as how = enqueue_as::one,
-                                           const extents& size = {});
+                                           const extents& size = {}, called_from here = caller());
 
 } // namespace untyped
 

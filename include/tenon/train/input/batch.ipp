@@ -97,23 +97,29 @@ inline std::vector<any_tensor> shuffled(const char* kind, const tuples_of_tensor
 namespace untyped {
 
 TENON_INLINE std::vector<any_tensor> batch(const std::vector<any_tensor>& tensors, std::int64_t n,
-                                           const batch_options& o, enqueue_as how, const extents& size) {
+                                           const batch_options& o, enqueue_as how, const extents& size,
+                                           called_from here) {
+    const making made(here);
     return detail::in_order("batch", {tensors}, n, o, how, size);
 }
 TENON_INLINE std::vector<any_tensor> batch_join(const std::vector<std::vector<any_tensor>>& tuples, std::int64_t n,
-                                                const batch_options& o, enqueue_as how, const extents& size) {
+                                                const batch_options& o, enqueue_as how, const extents& size,
+                                                called_from here) {
+    const making made(here);
     return detail::in_order("batch_join", tuples, n, o, how, size);
 }
 TENON_INLINE std::vector<any_tensor> shuffle_batch(const std::vector<any_tensor>& tensors, std::int64_t n,
                                                    std::int64_t capacity, std::int64_t min_after_dequeue,
-                                                   const shuffle_batch_options& o, enqueue_as how,
-                                                   const extents& size) {
+                                                   const shuffle_batch_options& o, enqueue_as how, const extents& size,
+                                                   called_from here) {
+    const making made(here);
     return detail::shuffled("shuffle_batch", {tensors}, n, capacity, min_after_dequeue, o, how, size);
 }
 TENON_INLINE std::vector<any_tensor> shuffle_batch_join(const std::vector<std::vector<any_tensor>>& tuples,
                                                         std::int64_t n, std::int64_t capacity,
                                                         std::int64_t min_after_dequeue, const shuffle_batch_options& o,
-                                                        enqueue_as how, const extents& size) {
+                                                        enqueue_as how, const extents& size, called_from here) {
+    const making made(here);
     return detail::shuffled("shuffle_batch_join", tuples, n, capacity, min_after_dequeue, o, how, size);
 }
 

@@ -44,7 +44,7 @@ namespace untyped {
 /// The next element of a tuple of tensors, from the memory of the device: tensors of the same types. invalid_argument_error where
 /// sizes are not numbers, for texts, and for what has as many dimensions as there can be.
 std::vector<any_tensor> prefetch_to_device(const std::vector<any_tensor>& element, const device_name& device,
-                                           const device_prefetch_options& o = {});
+                                           const device_prefetch_options& o = {}, called_from here = caller());
 
 } // namespace untyped
 

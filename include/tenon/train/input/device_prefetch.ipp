@@ -49,7 +49,9 @@ struct prefetch_places {
 namespace untyped {
 
 TENON_INLINE std::vector<any_tensor> prefetch_to_device(const std::vector<any_tensor>& element,
-                                                        const device_name& device, const device_prefetch_options& o) {
+                                                        const device_name& device, const device_prefetch_options& o,
+                                                        called_from here) {
+    const making made(here);
     using namespace tenon::detail;
     check_prefetched(element, o);
     const name_scope below(o.name.empty() ? "prefetch_to_device" : o.name);

@@ -44,7 +44,8 @@ queue string_input_producer(const std::vector<std::string>& texts, const produce
 queue range_input_producer(std::int64_t limit, const producer_options& o = {});
 /// A slice of each of the tensors, along dimension 0, of which all have the same size: a queue of numbers, and what they name
 /// in the tensors, which stay where they are.
-std::vector<any_tensor> slice_input_producer(const std::vector<any_tensor>& tensors, const producer_options& o = {});
+std::vector<any_tensor> slice_input_producer(const std::vector<any_tensor>& tensors, const producer_options& o = {},
+                                             called_from here = caller());
 
 } // namespace untyped
 

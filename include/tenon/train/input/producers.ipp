@@ -76,7 +76,8 @@ TENON_INLINE queue range_input_producer(std::int64_t limit, const producer_optio
     return q;
 }
 TENON_INLINE std::vector<any_tensor> slice_input_producer(const std::vector<any_tensor>& tensors,
-                                                          const producer_options& o) {
+                                                          const producer_options& o, called_from here) {
+    const making made(here);
     const char* const kind = "slice_input_producer";
     if (tensors.empty()) throw invalid_argument_error(std::string(kind) + ": give one tensor at least");
     const any_tensor* sized = nullptr; // one whose size is known

@@ -136,7 +136,7 @@ TEST_CASE("small matrices, many of them, and all where it is wished, are decompo
 
 TEST_CASE("a large matrix for which there is no result is named as a small one is") {
     struct refused {
-        std::function<any_tensor(const any_tensor&)> of;
+        std::function<any_tensor(const any_tensor&, called_from)> of;
         double value; // of the second matrix, at [5, 5], and all of its row and column are 0 else
         std::string words;
     };
@@ -146,9 +146,10 @@ TEST_CASE("a large matrix for which there is no result is named as a small one i
         {untyped::cholesky, nan, "cholesky: matrix [1] of the batch [2] is not positive definite"},
         {untyped::inverse, 0, "inverse: matrix [1] of the batch [2] is singular"},
         {untyped::inverse, nan, "inverse: matrix [1] of the batch [2] is singular"},
-        {[](const any_tensor& a) { return untyped::solve(a, a); }, 0, "solve: matrix [1] of the batch [2] is singular"},
+        {[](const any_tensor& a, called_from) { return untyped::solve(a, a); }, 0,
+         "solve: matrix [1] of the batch [2] is singular"},
         {untyped::singular_values, nan, "svd: matrix [1] of the batch [2] has elements that are not finite"},
-        {[](const any_tensor& a) { return untyped::eigh(a)[0]; }, nan,
+        {[](const any_tensor& a, called_from) { return untyped::eigh(a)[0]; }, nan,
          "eigh: matrix [1] of the batch [2] has elements that are not finite"}};
     for (const refused& r : every) {
         INFO(r.words);
@@ -159,7 +160,8 @@ TEST_CASE("a large matrix for which there is no result is named as a small one i
                 a.data<double>()[at] = i == 5 ? r.value : 0;
         for (const char* device : {"/cpu:0", "/gpu:0"}) {
             const std::string said = message_of<invalid_argument_error>([&] {
-                (void)test::steps_on(device, 1, 0, {&a}, [&](const auto& in) { return std::vector{r.of(in[0])}; });
+                (void)test::steps_on(device, 1, 0, {&a},
+                                     [&](const auto& in) { return std::vector{r.of(in[0], caller())}; });
             });
             CHECK_MESSAGE(said.find(r.words) != std::string::npos, said);
         }

@@ -11,12 +11,12 @@ using namespace test;
 
 namespace {
 
-using op = std::function<any_tensor(const any_tensor&, const index_list&, bool)>;
+using op = std::function<any_tensor(const any_tensor&, const index_list&, bool, called_from)>;
 using drawing = std::function<double(std::int64_t)>;
 // What a result may be off, by its value and the number of elements that it is made of.
 using allowance = std::function<double(double value, double count)>;
 double exactly(double, double) { return 0; }
-any_tensor variance_of(const any_tensor& x, const index_list& axes, bool kept) {
+any_tensor variance_of(const any_tensor& x, const index_list& axes, bool kept, called_from) {
     return untyped::variance(x, axes, kept);
 }
 
@@ -42,7 +42,9 @@ void check(element_type e, const extents& shape, const drawing& some, const op& 
         const any_array x = array_of(e, shape, some);
         const bool kept = axes % 2 == 1;
         INFO(std::string(name_of(e)), " ", to_string(shape), ", axes ", axes);
-        const test::build_function build = [&](const auto& in) { return std::vector{f(in[0], list_of(axes), kept)}; };
+        const test::build_function build = [&](const auto& in) {
+            return std::vector{f(in[0], list_of(axes), kept, caller())};
+        };
         const any_array y = std::move(run_on_gpu({&x}, build)[0]);
         REQUIRE(y.extents() == detail::reduced_extents(shape, {fault::none, axes}, kept));
         std::vector<double> wanted = test::on_host_in_double({&x}, build)[0];

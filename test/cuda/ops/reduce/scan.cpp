@@ -21,7 +21,7 @@ const scan_case cases[] = {{extents(1), 0},      {extents(7, 5), 1},      {exten
                            {extents(0, 3), 1},   {extents(3, 0), 1}};
 const scan_options ways[] = {{false, false}, {true, false}, {false, true}, {true, true}};
 
-using op = any_tensor (*)(const any_tensor&, int, scan_options);
+using op = any_tensor (*)(const any_tensor&, int, scan_options, called_from);
 using drawing = std::function<double(std::int64_t)>;
 using allowance = std::function<double(double)>;
 double exactly(double) { return 0; }
@@ -32,7 +32,9 @@ void check(element_type e, op run, const drawing& draw, const allowance& allowed
             INFO(std::string(name_of(e)), " ", to_string(c.sizes), how.exclusive ? ", exclusive" : "",
                  how.reversed ? ", reversed" : "");
             const any_array x = array_of(e, c.sizes, draw);
-            const test::build_function build = [&](const auto& in) { return std::vector{run(in[0], c.axis, how)}; };
+            const test::build_function build = [&](const auto& in) {
+                return std::vector{run(in[0], c.axis, how, caller())};
+            };
             const any_array y = std::move(run_on_gpu({&x}, build)[0]);
             const std::vector<double> wanted = test::on_host_in_double({&x}, build)[0];
             REQUIRE(difference(y, wanted,

@@ -33,7 +33,7 @@ tn::any_array random_of(tn::element_type e, const tn::extents& sizes, std::uint6
     }
 }
 
-using maker = tn::any_tensor (*)(const tn::any_tensor&, const tn::index_list&, bool);
+using maker = tn::any_tensor (*)(const tn::any_tensor&, const tn::index_list&, bool, tn::called_from);
 struct reduction {
     const char* name;
     maker make;
@@ -66,20 +66,33 @@ const reduction reductions[] = {
          return folded(v, v[0], [](long double a, long double b) { return a < b || a != a ? a : b; });
      }},
     {"variance",
-     [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::variance(x, a, k); },
+     [](const tn::any_tensor& x, const tn::index_list& a, bool k, tn::called_from) {
+         return tn::untyped::variance(x, a, k);
+     },
      variance_of},
     {"deviation",
-     [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::standard_deviation(x, a, k); },
+     [](const tn::any_tensor& x, const tn::index_list& a, bool k, tn::called_from) {
+         return tn::untyped::standard_deviation(x, a, k);
+     },
      [](const std::vector<double>& v) { return std::sqrt(variance_of(v)); }},
-    {"norm 1", [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::norm(x, 1, a, k); },
+    {"norm 1",
+     [](const tn::any_tensor& x, const tn::index_list& a, bool k, tn::called_from) {
+         return tn::untyped::norm(x, 1, a, k);
+     },
      [](const std::vector<double>& v) {
          return folded(v, 0, [](long double a, long double b) { return a + std::fabs(b); });
      }},
-    {"norm 2", [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::norm(x, 2, a, k); },
+    {"norm 2",
+     [](const tn::any_tensor& x, const tn::index_list& a, bool k, tn::called_from) {
+         return tn::untyped::norm(x, 2, a, k);
+     },
      [](const std::vector<double>& v) {
          return std::sqrt(folded(v, 0, [](long double a, long double b) { return a + b * b; }));
      }},
-    {"largest", [](const tn::any_tensor& x, const tn::index_list& a, bool k) { return tn::untyped::norm(x, 0, a, k); },
+    {"largest",
+     [](const tn::any_tensor& x, const tn::index_list& a, bool k, tn::called_from) {
+         return tn::untyped::norm(x, 0, a, k);
+     },
      [](const std::vector<double>& v) {
          return folded(v, 0, [](long double a, long double b) { return std::fmax(a, std::fabs(b)); });
      }},
@@ -155,7 +168,7 @@ TEST_CASE("what is combined of an expression equals the formula in double, on an
             tn::index_list list;
             for (int d = 0; d < rank; ++d)
                 if ((axes >> d & 1U) != 0) list.push_back(random() % 2 ? d : d - rank);
-            fetches.push_back(r.make(random() % 3 == 0 ? x : z, list, random() % 2));
+            fetches.push_back(r.make(random() % 3 == 0 ? x : z, list, random() % 2, tn::caller()));
             made.emplace_back(&r, axes);
         }
         const std::size_t reduced = fetches.size();
