@@ -289,10 +289,10 @@ TENON_INLINE std::vector<any_tensor> while_loop(function_ref<any_tensor(const st
     const std::vector<any_tensor> next = body_of(repeats, f);
     // What the expressions are given beside what is carried, as the bodies have it.
     const auto givens_of = [&](const detail::written_part& p) {
-        std::vector<any_tensor> here;
+        std::vector<any_tensor> all;
         for (const any_tensor& t : p.given.operands)
-            here.push_back((here.size() < p.of_condition ? asks : repeats).here(t));
-        return here;
+            all.push_back((all.size() < p.of_condition ? asks : repeats).here(t));
+        return all;
     };
     std::vector<any_tensor> givens[2];
     const bool is_written = written && written->uniform.code && (written->elements.code || written->is_all_uniform);

@@ -77,7 +77,7 @@ TENON_INLINE std::vector<any_tensor> prefetch_to_device(const std::vector<any_te
             extents sizes = x.extents();
             sizes.insert(0, o.slots);
             places.push_back({{}, on_host ? host : device});
-            const auto here = on(places.back().device);
+            const auto on_it = on(places.back().device);
             any_tensor& v = places.back().variable;
             v = variable("places", {x.element(), sizes}, tenon::zeros(),
                          {.trainable = false, .collected = false, .partition = {.parts = 1}});
@@ -96,7 +96,7 @@ TENON_INLINE std::vector<any_tensor> prefetch_to_device(const std::vector<any_te
         }();
         std::vector<operation> written;
         for (std::size_t i = 0; i < element.size(); ++i) {
-            const auto here = on(places[i].device);
+            const auto on_it = on(places[i].device);
             written.push_back(scatter_update(places[i].variable, place, element[i]).operation());
         }
         const control_dependencies after(group(written));
@@ -107,7 +107,7 @@ TENON_INLINE std::vector<any_tensor> prefetch_to_device(const std::vector<any_te
     std::vector<any_tensor> rows;
     std::vector<node*> read;
     for (const prefetch_places& p : places) {
-        const auto here = on(p.device);
+        const auto on_it = on(p.device);
         rows.push_back(gather(p.variable, place, 0));
         read.push_back(rows.back().node());
     }
@@ -122,7 +122,7 @@ TENON_INLINE std::vector<any_tensor> prefetch_to_device(const std::vector<any_te
     const control_dependencies after(released);
     std::vector<any_tensor> result;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto here = on(places[i].device);
+        const auto on_it = on(places[i].device);
         result.push_back(identity(rows[i]));
     }
     return result;
