@@ -378,92 +378,10 @@ any_tensor random_integers(element_type element, const extents& shape, const any
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_random)
 
-#include <cmath>
-#include <limits>
-
 #include <tenon/ops/random/random.inl>
+#include <tenon/ops/random/untyped_random.inl>
 
 namespace tenon {
-
-namespace untyped {
-TENON_INLINE any_tensor random_uniform(element_type element, const extents& shape, double low, double high,
-                                       std::uint64_t seed, called_from here) {
-    const making made(here);
-    detail::check_interval("random_uniform", low, high);
-    return tenon::add<random_uniform_op>({element, shape, low, high, static_cast<std::int64_t>(seed)}, {});
-}
-TENON_INLINE any_tensor random_uniform_like(const any_tensor& x, double low, double high, std::uint64_t seed,
-                                            called_from here) {
-    const making made(here);
-    detail::check_interval("random_uniform", low, high);
-    return tenon::add<random_uniform_op>({x.element(), {}, low, high, static_cast<std::int64_t>(seed)}, {x});
-}
-TENON_INLINE any_tensor random_uniform(element_type element, const extents& shape, const any_tensor& x, double low,
-                                       double high, std::uint64_t seed, called_from here) {
-    return random_uniform_like(zeros(element, shape, {x}), low, high, seed, here);
-}
-TENON_INLINE any_tensor random_normal(element_type element, const extents& shape, const any_tensor& x, double mean,
-                                      double deviation, std::uint64_t seed, called_from here) {
-    return random_normal_like(zeros(element, shape, {x}), mean, deviation, seed, here);
-}
-TENON_INLINE any_tensor truncated_normal(element_type element, const extents& shape, const any_tensor& x, double mean,
-                                         double deviation, std::uint64_t seed, called_from here) {
-    return truncated_normal_like(zeros(element, shape, {x}), mean, deviation, seed, here);
-}
-TENON_INLINE any_tensor random_integers(element_type element, const extents& shape, const any_tensor& x,
-                                        std::int64_t low, std::int64_t high, std::uint64_t seed, called_from here) {
-    return random_integers_like(zeros(element, shape, {x}), low, high, seed, element, here);
-}
-TENON_INLINE any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation,
-                                      std::uint64_t seed, called_from here) {
-    const making made(here);
-    detail::check_deviation("random_normal", mean, deviation);
-    return tenon::add<random_normal_op>({element, shape, mean, deviation, false, static_cast<std::int64_t>(seed)}, {});
-}
-TENON_INLINE any_tensor random_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed,
-                                           called_from here) {
-    const making made(here);
-    detail::check_deviation("random_normal", mean, deviation);
-    return tenon::add<random_normal_op>({x.element(), {}, mean, deviation, false, static_cast<std::int64_t>(seed)},
-                                        {x});
-}
-TENON_INLINE any_tensor truncated_normal(element_type element, const extents& shape, double mean, double deviation,
-                                         std::uint64_t seed, called_from here) {
-    const making made(here);
-    detail::check_deviation("truncated_normal", mean, deviation);
-    return tenon::add<random_normal_op>({element, shape, mean, deviation, true, static_cast<std::int64_t>(seed)}, {});
-}
-TENON_INLINE any_tensor truncated_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed,
-                                              called_from here) {
-    const making made(here);
-    detail::check_deviation("truncated_normal", mean, deviation);
-    return tenon::add<random_normal_op>({x.element(), {}, mean, deviation, true, static_cast<std::int64_t>(seed)}, {x});
-}
-TENON_INLINE any_tensor random_integers(element_type element, const extents& shape, std::int64_t low, std::int64_t high,
-                                        std::uint64_t seed, called_from here) {
-    const making made(here);
-    detail::check_integers("random_integers", element, low, high);
-    return tenon::add<random_integers_op>({element, shape, low, high, static_cast<std::int64_t>(seed)}, {});
-}
-TENON_INLINE any_tensor random_integers_like(const any_tensor& x, std::int64_t low, std::int64_t high,
-                                             std::uint64_t seed, element_type element, called_from here) {
-    const making made(here);
-    detail::check_integers("random_integers", element, low, high);
-    return tenon::add<random_integers_op>({element, {}, low, high, static_cast<std::int64_t>(seed)}, {x});
-}
-TENON_INLINE any_tensor random_permutation_like(const any_tensor& x, std::uint64_t seed, element_type element,
-                                                called_from here) {
-    return tenon::add<random_permutation_op>({element, {}, static_cast<std::int64_t>(seed)}, {x}, here);
-}
-TENON_INLINE any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_t seed, called_from here) {
-    const making made(here);
-    if (n < 0) throw invalid_argument_error("random_permutation: of " + std::to_string(n) + " numbers there is none");
-    return tenon::add<random_permutation_op>({element, extents{n}, static_cast<std::int64_t>(seed)}, {});
-}
-TENON_INLINE any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed, called_from here) {
-    return tenon::add<random_shuffle_op>({static_cast<std::int64_t>(seed)}, {x}, here);
-}
-} // namespace untyped
 
 TENON_KERNEL(random_uniform, detail::random_uniform_kernel);
 TENON_KERNEL(random_normal, detail::random_normal_kernel);

@@ -15,35 +15,6 @@
 
 namespace tenon::detail {
 
-TENON_INLINE void check_interval(const char* op, double low, double high) {
-    if (!(low < high) || !std::isfinite(high - low))
-        throw invalid_argument_error(std::string(op) + ": [" + detail::text_of_number(low) + ", " +
-                                     detail::text_of_number(high) +
-                                     ") holds no number; give finite bounds, the lower one first");
-}
-TENON_INLINE void check_deviation(const char* op, double mean, double deviation) {
-    if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean))
-        throw invalid_argument_error(std::string(op) + ": mean " + detail::text_of_number(mean) + " and deviation " +
-                                     detail::text_of_number(deviation) + " must be finite, the deviation not negative");
-}
-TENON_INLINE void check_integers(const char* op, element_type element, std::int64_t low, std::int64_t high) {
-    const std::string interval = "[" + std::to_string(low) + ", " + std::to_string(high) + ")";
-    if (low >= high)
-        throw invalid_argument_error(std::string(op) + ": " + interval +
-                                     " holds no number; the lower bound comes first");
-    if (!is_integer(element)) return; // the rule complains
-    const int bits = 8 * static_cast<int>(size_of(element));
-    const bool is_signed = is_signed_integer(element);
-    const std::int64_t least = !is_signed   ? 0
-                               : bits == 64 ? std::numeric_limits<std::int64_t>::min()
-                                            : -(std::int64_t{1} << (bits - 1));
-    const std::int64_t most =
-        bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
-    if (low < least || high - 1 > most)
-        throw invalid_argument_error(std::string(op) + ": " + interval + " holds numbers that " + name_of(element) +
-                                     " does not have");
-}
-
 // What random_uniform, random_normal and random_part make.
 class random_fill {
 public:
