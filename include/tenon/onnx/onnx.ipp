@@ -278,15 +278,16 @@ TENON_INLINE void importer::add_input(const value_message& v, onnx_model& to) {
             if (s.number < 0 && called.empty() && nameless_ == 1) called = v.name + "." + std::to_string(sizes.rank());
             if (s.number >= 0 && called.empty()) sizes.push_back(s.number);
             else if (called.empty()) sizes.push_back(dynamic_extent);
-            else if (const auto bound = bound_.find(called); bound != bound_.end()) sizes.push_back(bound->second);
-            else sizes.push_back(named(called));
+            else sizes.push_back(size_called(called));
         }
     }
     const any_tensor t = untyped::placeholder(e, sizes, node_name(v.name));
     set(v.name, {t, {}, {}});
     to.input_names.push_back(v.name);
     to.inputs.push_back(t);
-    inputs_.push_back(t);
+    for (int d = 0; d < t.rank(); ++d)
+        if (const extent& own = t.extents()[d]; own.is_named() && sized_.emplace(own.name, std::pair(t, d)).second)
+            if (auto sum = sum_of(own)) named_.emplace_back(std::move(*sum), own);
 }
 
 TENON_INLINE extent importer::named(const std::string& text) {
@@ -341,7 +342,7 @@ TENON_INLINE onnx_model importer::read(const model_message& m) {
         throw unimplemented_error(list);
     }
     for (const value_message& v : m.graph.outputs) {
-        const any_tensor t = call(*this, node_message{{}, {}, {}, {v.name}, {}, {}}).x();
+        const any_tensor t = with_names_of(v, call(*this, node_message{{}, {}, {}, {v.name}, {}, {}}).x());
         result.output_names.push_back(v.name);
         result.outputs.push_back(tenon::add<identity_op>({}, {t}, node_name(v.name)));
     }
@@ -400,6 +401,7 @@ TENON_INLINE std::vector<std::string> onnx_operators() {
 #if TENON_HEADER_ONLY
 #include <tenon/onnx/onnx_call.ipp>
 #include <tenon/onnx/onnx_functions.ipp>
+#include <tenon/onnx/onnx_sizes.ipp>
 #include <tenon/onnx/read/onnx_attention_ops.ipp>
 #include <tenon/onnx/read/onnx_category_ops.ipp>
 #include <tenon/onnx/read/onnx_detection_ops.ipp>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,8 +27,23 @@ struct value {
 inline constexpr extent computed_size = extent::named("?");
 /// The size of such a list that a tensor has without a name. (-1 is the number.)
 inline constexpr extent unnamed_size = extent::named("unnamed");
+/// A number of such a list, also one below 0, as a step or a bound.
+inline extent size_entry(std::int64_t n) {
+    extent e;
+    e.size = n;
+    return e;
+}
 inline bool is_nameless(const extent& e) { return e == computed_size || e == unnamed_size; }
 inline value value_of(const any_tensor& t) { return {t, {}, {}}; }
+
+/// A size as a sum of products of names: "past+seq", "2*n - 1".
+struct size_sum {
+    std::map<std::multiset<std::string>, std::int64_t> terms; // none is 0
+
+    bool is_number() const { return terms.empty() || (terms.size() == 1 && terms.begin()->first.empty()); }
+    std::int64_t number() const { return terms.empty() ? 0 : terms.begin()->second; }
+    friend bool operator==(const size_sum&, const size_sum&) = default;
+};
 
 class importer;
 
@@ -59,13 +75,18 @@ public:
     std::vector<std::int64_t> integers(int i, const char* what) const;
     std::int64_t integer(int i, const char* what) const;
     double real(int i, const char* what) const;
-    /// A tensor of the graph that has all of the sizes with names that this list has, and whose other sizes are 1 or the list's numbers; the
-    /// handle is empty where the model's inputs do not have them.
+    /// A tensor of the graph that has all of the sizes with names that this list has, and whose other sizes are 1 or the list's
+    /// numbers; the handle is empty where no tensor has them.
     any_tensor of_sizes(const std::vector<extent>& sizes, element_type e, const number& value) const;
     /// A size of that name.
     extent named(const std::string& text) const;
-    /// An input of the model and which of its dimensions has a size with a name.
+    /// A tensor and which of its dimensions has a size with a name: an input of the model, one whose size a node asked for, or one
+    /// made of such.
     std::optional<std::pair<any_tensor, int>> with_size(const extent& e) const;
+    /// The name that an input has for a size.
+    std::optional<extent> name_of_input(const size_sum& s) const;
+    /// Gives size `axis` of an input a name, where it has none and can have one.
+    void name_size(int i, int axis) const;
     /// An input that is a list of sizes; nullopt where it is none that is known.
     std::optional<std::vector<extent>> sizes(int i) const;
 
@@ -140,8 +161,29 @@ struct size_product {
     std::multiset<std::string> names;
 };
 std::optional<size_product> product_of(const extent& e);
-/// The size that is a product, whose name is made where it is none of a single name.
+/// Of a list of sizes, where numbers may be below 0. Nullopt where it is not known.
+std::optional<size_sum> sum_of(const extent& e);
+/// a + factor * b, and the product; nullopt where that has too many terms.
+std::optional<size_sum> plus(size_sum a, const size_sum& b, std::int64_t factor = 1);
+std::optional<size_sum> times(const size_sum& a, const size_sum& b);
+/// b - a of a list of sizes; nullopt where one is not known.
+std::optional<size_sum> distance(const extent& a, const extent& b);
+/// The size that it is, with the name that an input of the model has for it, or one that says how it is computed.
+extent size_of(const call& c, const size_sum& s);
 extent size_of(const call& c, const size_product& p);
+/// That size divided by n > 0, rounded down.
+extent part_of(const call& c, const size_sum& s, std::int64_t n);
+/// x, whose size along the axis is called e from here on: equal at run time, which is checked.
+any_tensor with_size_named(const any_tensor& x, int axis, const extent& e);
+/// Operands that are broadcast together, but for an axis (counted from 0) and so many of the last: where a model has two names for
+/// sizes that it takes to be equal, or a name and a number, they have one.
+std::vector<any_tensor> agreed(const call& c, std::vector<any_tensor> xs, int but = -1, int behind = 0);
+/// The same of two matrices, or stacks of such, that are multiplied.
+any_tensor product_of_agreed(const call& c, const any_tensor& a, const any_tensor& b);
+/// xs one behind the other. A sum of sizes has a name.
+any_tensor joined(const call& c, const std::vector<any_tensor>& xs, int axis);
+/// 0, 1, .. of as many as a size says, with `start` added; an empty handle where nothing has that size.
+any_tensor counted_to(const call& c, const size_sum& n, element_type e, const any_tensor& start);
 /// The list as a constant, where it has no sizes that are known in the step only.
 std::optional<any_tensor> constant_sizes(const std::vector<extent>& sizes, const any_tensor& like);
 /// x with its sizes as they are but for some that are added or joined: numbers, reshape_op::deduced, reshape_op::copied(axis).

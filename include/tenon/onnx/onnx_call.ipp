@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_import.hpp>
@@ -71,11 +70,7 @@ TENON_INLINE std::optional<std::vector<extent>> call::sizes(int i) const {
     const std::optional<any_array> a = in_.evaluated(t);
     if (!a) return std::nullopt;
     std::vector<extent> list;
-    for (const std::int64_t n : integers(i, "a list of sizes")) {
-        extent e;
-        e.size = n; // also -1, and what is negative as a step or a bound
-        list.push_back(e);
-    }
+    for (const std::int64_t n : integers(i, "a list of sizes")) list.push_back(size_entry(n));
     return list;
 }
 
@@ -143,33 +138,10 @@ TENON_INLINE any_tensor integer_constant(const std::vector<std::int64_t>& values
     std::copy(values.begin(), values.end(), a.data<std::int64_t>());
     return untyped::constant(std::move(a));
 }
-TENON_INLINE std::optional<size_product> product_of(const extent& e) {
-    size_product p;
-    if (e.is_number()) return p.number = e.size, p;
-    if (e.is_dynamic() || is_nameless(e)) return std::nullopt;
-    const std::string name = e.name;
-    if (name.find_first_of("+-/( ") != std::string::npos) return p.names = {name}, p;
-    for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1) {
-        to = name.find('*', from);
-        const std::string part = name.substr(from, to == std::string::npos ? to : to - from);
-        std::int64_t n = 0;
-        const auto [end, fault] = std::from_chars(part.data(), part.data() + part.size(), n);
-        if (fault != std::errc() || end != part.data() + part.size()) p.names.insert(part);
-        else if (n < 1 || n > max_folded || p.number > max_folded) return std::nullopt;
-        else p.number *= n;
-    }
-    return p;
-}
-TENON_INLINE extent size_of(const call& c, const size_product& p) {
-    if (p.names.empty()) return p.number;
-    std::string text = p.number == 1 ? "" : std::to_string(p.number);
-    for (const std::string& n : p.names) text += (text.empty() ? "" : "*") + n;
-    return c.named(text);
-}
 TENON_INLINE std::optional<any_tensor> constant_sizes(const std::vector<extent>& sizes, const any_tensor& like) {
     std::vector<std::int64_t> numbers;
     for (const extent& e : sizes) {
-        if (!e.is_number()) return std::nullopt;
+        if (e.is_named()) return std::nullopt;
         numbers.push_back(e.size);
     }
     if (!like.extents().is_static() || like.extents().elements() != static_cast<std::int64_t>(numbers.size()))
@@ -216,20 +188,6 @@ TENON_INLINE any_tensor numbers_to(const call& c, std::int64_t n) {
     std::vector<std::int64_t> list(static_cast<std::size_t>(within(c, n, 0, max_folded, "a size")));
     for (std::int64_t i = 0; i < n; ++i) list[static_cast<std::size_t>(i)] = i;
     return integer_constant(list, {n});
-}
-TENON_INLINE std::optional<std::pair<any_tensor, int>> call::with_size(const extent& e) const {
-    for (const any_tensor& t : in_.inputs())
-        for (int d = 0; d < t.rank() && e.is_named(); ++d)
-            if (t.extents()[d] == e) return std::pair(t, d);
-    return std::nullopt;
-}
-TENON_INLINE any_tensor call::of_sizes(const std::vector<extent>& sizes, element_type e, const number& value) const {
-    extents wanted;
-    for (const extent& s : sizes) {
-        if (!s.is_number() && !with_size(s)) return {};
-        wanted.push_back(s);
-    }
-    return untyped::full(e, wanted, value, in_.inputs());
 }
 TENON_INLINE any_tensor size_of_axis(const any_tensor& x, int axis) {
     if (x.extents()[axis].is_number()) return untyped::scalar(x.extents()[axis].size, element_type::int64);

@@ -37,7 +37,9 @@ public:
     extent named(const std::string& text);
     /// The value of a tensor that is computed of constants alone.
     std::optional<any_array> evaluated(const any_tensor& t);
-    const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
+    std::optional<std::pair<any_tensor, int>> with_size(const call& c, const extent& e);
+    std::optional<extent> name_of_input(const size_sum& s) const;
+    void name_size(value& v, const std::string& of, int axis);
     any_array read(const tensor_message& t) const { return read_tensor(t, who_, folder_); }
 
 private:
@@ -56,7 +58,9 @@ private:
     void add_node_of(const node_message& n);
     void add_function(const function_message& f, const node_message& n);
     void bind_names(const value_message& v);
+    extent size_called(const std::string& name);
     void add_input(const value_message& v, onnx_model& to);
+    any_tensor with_names_of(const value_message& v, any_tensor t);
 
     const onnx_read_options& options_;
     std::string who_, folder_;
@@ -64,10 +68,14 @@ private:
     std::unordered_map<std::string, value> values_;
     std::vector<level> levels_;                       // the model's, and those of bodies in it
     std::int64_t added_ = 0, most_added_ = max_added; // nodes of graphs of attributes
-    std::vector<any_tensor> variables_, inputs_;
-    std::vector<std::shared_ptr<const char>> names_; // of sizes that are followed, until nodes hold them
+    std::vector<any_tensor> variables_;
+    std::vector<std::shared_ptr<const char>> names_;        // of sizes that are followed, until nodes hold them
+    std::unordered_map<std::string, extent> named_outputs_; // what names of sizes that outputs alone have stand for
     std::unordered_map<std::string, const function_message*> functions_; // that the model defines
     std::unordered_map<std::string, extent> bound_;                      // what names of sizes are, by the options
+    std::vector<std::pair<size_sum, extent>> named_;                     // sizes of inputs
+    std::unordered_map<std::string, std::pair<any_tensor, int>>
+        sized_;                                     // what has a size of that name, in the model's graph
     int nameless_ = 0;                              // sizes of inputs that are neither said nor named
     int calls_ = 0, depth_ = 0;                     // of these, and how deep within each other
     std::vector<std::string> refused_;              // what cannot be done, a node each

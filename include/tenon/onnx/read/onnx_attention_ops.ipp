@@ -91,8 +91,8 @@ inline void attention(const call& c) {
     const std::int64_t left = c.integer("left_window_size", -1), right = c.integer("right_window_size", -1);
     const double cap = c.real("softcap", 0);
     const std::int64_t precision = c.integer("softmax_precision", 0);
-    if (past) a.k = untyped::concat({c.x(4), a.k}, 2);
-    if (c.has(5)) a.v = untyped::concat({c.x(5), a.v}, 2);
+    if (past) a.k = joined(c, {c.x(4), a.k}, 2);
+    if (c.has(5)) a.v = joined(c, {c.x(5), a.v}, 2);
     c.give(a.k, 1);
     c.give(a.v, 2);
     const bool by_position = (causal && (past || padded)) || left >= 0 || right >= 0;
@@ -126,6 +126,8 @@ inline void attention(const call& c) {
         any_tensor mask = c.x(3);
         if (mask.rank() < 1) c.wrong("its mask has no dimensions");
         if (mask.element() == element_type::boolean) mask = zero_or_infinite(mask, e);
+        if (a.k.extents()[2].is_named() && mask.extents()[mask.rank() - 1].is_named())
+            mask = with_size_named(mask, mask.rank() - 1, a.k.extents()[2]);
         const extent &columns = mask.extents()[mask.rank() - 1], &keys = a.k.extents()[2];
         if (columns.is_number() && keys.is_number() && columns.size < keys.size) { // the others are not seen
             std::vector<margin> more(static_cast<std::size_t>(mask.rank()));

@@ -67,11 +67,11 @@ template <class F> void together(const call& c, F&& f) {
             if (!t) break;
             xs.push_back(*t);
         }
-        if (static_cast<int>(xs.size()) == c.inputs()) return c.give_last(f(xs));
+        if (static_cast<int>(xs.size()) == c.inputs()) return c.give_last(f(agreed(c, xs)));
         xs.clear();
     }
     for (int i = 0; i < c.inputs(); ++i) xs.push_back(operand(c, i));
-    c.give(f(xs));
+    c.give(f(agreed(c, xs)));
 }
 
 template <any_tensor (*F)(const any_tensor&, called_from)> void unary(const call& c) {
@@ -83,25 +83,24 @@ template <any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> vo
         return F(x[0], x[1], caller());
     });
 }
-// Of what is followed as sizes: what is computed of numbers is one, a size times 1 or less 0 is itself, less itself 0.
+// Of what is followed as sizes: sums, products and quotients, rounded down as sizes are not below 0.
 inline extent computed_of(const call& c, char op, const extent& a, const extent& b) {
-    const auto is = [](const extent& e, std::int64_t n) { return e.is_number() && e.size == n; };
-    const std::int64_t nothing = op == '*' || op == '/' ? 1 : 0;
-    if (is(b, nothing)) return a;
-    if ((op == '*' || op == '+') && is(a, nothing)) return b;
-    if (op == '-' && a == b && a.is_named() && !is_nameless(a)) return 0;
-    auto product = product_of(a);
-    const auto other = product_of(b);
-    if (!product || !other || std::max(product->number, other->number) > max_folded) return computed_size;
-    if (op == '*') {
-        product->number *= other->number;
-        product->names.insert(other->names.begin(), other->names.end());
-        return product->number == 0 || product->names.size() > max_rank ? computed_size : size_of(c, *product);
-    }
-    if (!a.is_number() || !b.is_number()) return computed_size;
-    if (op == '+') return a.size + b.size;
-    if (op == '-') return a.size < b.size ? computed_size : extent(a.size - b.size);
-    return b.size == 0 ? computed_size : extent(a.size / b.size);
+    const auto p = sum_of(a), q = sum_of(b);
+    if (!p || !q) return computed_size;
+    std::optional<size_sum> r;
+    if (op == '+') r = plus(*p, *q);
+    else if (op == '-') r = plus(*p, *q, -1);
+    else if (op == '*') r = times(*p, *q);
+    else if (p->is_number() && q->is_number()) {
+        if (q->number() != 0) r = sum_of(size_entry(p->number() / q->number()));
+    } else if (q->is_number() && q->number() != 0) {
+        r = *p;
+        for (auto& [names, n] : r->terms) {
+            if (n % q->number() != 0) return q->number() > 0 ? part_of(c, *p, q->number()) : computed_size;
+            n /= q->number();
+        }
+    } else if (*p == *q) r = sum_of(extent(1));
+    return r ? size_of(c, *r) : computed_size;
 }
 template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void arithmetic(const call& c) {
     if (c.inputs() != 2 || (!c.in(0).sizes && !c.in(1).sizes)) return binary<F>(c);
@@ -112,6 +111,12 @@ template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&, called_
     for (std::size_t i = 0; i < std::max(a->size(), b->size()); ++i)
         all.push_back(computed_of(c, Op, (*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]));
     c.give(value{F(c.x(0), c.x(1), caller()), {}, std::move(all)}, 0);
+}
+inline void negative(const call& c) {
+    if (!c.in(0).sizes) return unary<untyped::negative>(c);
+    std::vector<extent> all;
+    for (const extent& e : *c.in(0).sizes) all.push_back(computed_of(c, '-', extent(0), e));
+    c.give(value{untyped::negative(c.x()), {}, std::move(all)}, 0);
 }
 template <any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void fold(const call& c) {
     together(c, [&](const std::vector<any_tensor>& x) {
@@ -413,7 +418,7 @@ TENON_INLINE std::vector<entry> elementwise_operators() {
             {"Mish", unary<untyped::mish>},
             {"Mod", onnx::mod},
             {"Mul", arithmetic<'*', untyped::multiply>},
-            {"Neg", unary<untyped::negative>},
+            {"Neg", onnx::negative},
             {"Not", unary<untyped::logical_not>},
             {"Or", binary<untyped::logical_or>},
             {"PRelu", binary<onnx::prelu>},

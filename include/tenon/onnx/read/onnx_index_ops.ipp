@@ -84,45 +84,94 @@ inline range clamped(const call& c, std::int64_t begin, std::int64_t end, std::i
     if (b < 0 || low >= b) return {0, 0, 1};
     return {b, low < 0 ? unbounded : low, std::max(step, -n)};
 }
+// Part of an axis whose bounds are sizes that are known in the step: so many elements from a place on.
+inline any_tensor sliced_in_step(const call& c, const any_tensor& x, int axis, std::size_t i, extent begin,
+                                 extent end) {
+    const extent& own = x.extents()[axis];
+    constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
+    const auto from_end = [](const extent& e) { // below 0 whatever its names stand for
+        const auto s = sum_of(e);
+        return s && !s->terms.empty() &&
+               std::all_of(s->terms.begin(), s->terms.end(), [](const auto& t) { return t.second < 0; });
+    };
+    const auto whole = own.is_dynamic() ? std::nullopt : sum_of(own);
+    const bool behind = from_end(begin);
+    const auto counted = [&](extent& e) {
+        if (!whole) return false;
+        const auto s = plus(*whole, *sum_of(e));
+        if (s) e = size_of(c, *s);
+        return s.has_value();
+    };
+    if (end.is_number() && end.size >= far) {
+        if (!whole) return {};
+        end = own;
+    } else if (from_end(end) && !counted(end)) return {};
+    if (behind && !counted(begin)) return {};
+    const auto n = distance(begin, end);
+    if (!n) return {};
+    any_tensor start;
+    if (begin.is_number()) start = untyped::scalar(begin.size, element_type::int64);
+    else {
+        start = untyped::cast(
+            untyped::squeeze(part_along(c.x(1), 0, static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1),
+                             {0}),
+            element_type::int64);
+        if (behind) start = untyped::add(start, size_of_axis(x, axis));
+    }
+    const any_tensor places = counted_to(c, *n, element_type::int64, begin == extent(0) ? any_tensor() : start);
+    return places.node() ? untyped::gather(x, places, axis) : any_tensor();
+}
 inline void slice(const call& c) {
     const any_tensor x = c.x();
-    std::vector<std::int64_t> begins, ends, axes, steps;
-    std::vector<extent> open; // ends of which some are sizes that are known in the step only
+    std::vector<extent> begins, ends; // of which some may be sizes that are known in the step only
+    std::vector<std::int64_t> axes, steps;
+    const auto bounds = [&](int i, const char* what) {
+        if (c.in(i).sizes) return *c.in(i).sizes;
+        std::vector<extent> list;
+        for (const std::int64_t n : c.integers(i, what)) list.push_back(size_entry(n));
+        return list;
+    };
     if (c.opset() < 10) {
-        begins = c.integers("starts");
-        ends = c.integers("ends");
+        for (const std::int64_t n : c.integers("starts")) begins.push_back(size_entry(n));
+        for (const std::int64_t n : c.integers("ends")) ends.push_back(size_entry(n));
         axes = c.integers("axes");
     } else {
-        begins = c.integers(1, "the starts");
-        if (c.in(2).sizes) open = *c.in(2).sizes;
-        else ends = c.integers(2, "the ends");
+        begins = bounds(1, "the starts");
+        ends = bounds(2, "the ends");
         if (c.has(3)) axes = c.integers(3, "the axes");
         if (c.has(4)) steps = c.integers(4, "the steps");
     }
     if (axes.empty())
         for (std::size_t i = 0; i < begins.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
     if (steps.empty()) steps.assign(begins.size(), 1);
-    constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
-    for (const extent& e : open) ends.push_back(e.is_number() ? e.size : far);
     if (ends.size() != begins.size() || axes.size() != begins.size() || steps.size() != begins.size())
         c.wrong("it has " + std::to_string(begins.size()) + " starts, " + std::to_string(ends.size()) + " ends, " +
                 std::to_string(axes.size()) + " axes and " + std::to_string(steps.size()) + " steps");
     std::vector<range> ranges(static_cast<std::size_t>(x.rank()));
+    constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
+    for (std::size_t i = 0; i < ends.size(); ++i)
+        if (ends[i].is_named() && ends[i] == x.extents()[axis_in(c, axes[i], x.rank())]) ends[i] = size_entry(far);
+    const auto is_open = [&](std::size_t i) { return begins[i].is_named() || ends[i].is_named(); };
     for (std::size_t i = 0; i < begins.size(); ++i) {
         const int axis = axis_in(c, axes[i], x.rank());
-        ranges[static_cast<std::size_t>(axis)] = clamped(c, begins[i], ends[i], steps[i], x.extents()[axis]);
+        if (!is_open(i))
+            ranges[static_cast<std::size_t>(axis)] =
+                clamped(c, begins[i].size, ends[i].size, steps[i], x.extents()[axis]);
     }
     value v{untyped::slice(x, ranges), {}, {}};
-    for (std::size_t i = 0; i < open.size(); ++i) { // the first so many, of a size that an input has
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+        if (!is_open(i)) continue;
         const int axis = axis_in(c, axes[i], x.rank());
-        if (open[i].is_number() || (open[i].is_named() && open[i] == x.extents()[axis])) continue;
-        const auto like = c.with_size(open[i]);
-        if (!like || begins[i] != 0 || steps[i] != 1) (void)c.known(2, "the ends"); // which complains
-        v.first = untyped::gather(v.first, untyped::arange_like(like->first, element_type::int64, like->second), axis);
+        const any_tensor part = steps[i] == 1 ? sliced_in_step(c, v.first, axis, i, begins[i], ends[i]) : any_tensor();
+        if (!part.node())
+            (void)c.known(ends[i].is_named() ? 2 : 1,
+                          ends[i].is_named() ? "the ends" : "the starts"); // which complains
+        v.first = part;
     }
-    if (c.in(0).sizes && begins.size() == 1) {
+    if (c.in(0).sizes && begins.size() == 1 && !is_open(0)) {
         const auto& from = *c.in(0).sizes;
-        const range r = clamped(c, begins[0], ends[0], steps[0], extent(static_cast<std::int64_t>(from.size())));
+        const range r =
+            clamped(c, begins[0].size, ends[0].size, steps[0], extent(static_cast<std::int64_t>(from.size())));
         if (r.step > 0) {
             v.sizes.emplace();
             for (std::int64_t i = r.begin; i < r.end; i += r.step)

@@ -10,7 +10,7 @@
 
 namespace tenon::detail::onnx {
 
-inline void matmul(const call& c) { c.give(untyped::matmul(c.x(0), c.x(1))); }
+inline void matmul(const call& c) { c.give(product_of_agreed(c, c.x(0), c.x(1))); }
 
 inline void gemm(const call& c) {
     const double alpha = c.real("alpha", 1), beta = c.real("beta", 1);

@@ -50,6 +50,12 @@ struct pool_windows {
     // A window for what is left over, but none that would begin in the padding behind the image.
     void round_up(std::size_t i) {
         window_side& s = sides[i];
+        if (!sizes[i].is_number()) { // the last window is cut off nowhere if it begins in the image whatever its size
+            if (s.after + s.stride > reach(i)) (void)size(i); // which complains
+            s.after += s.stride - 1;
+            far = far || s.after >= reach(i);
+            return;
+        }
         const std::int64_t room = size(i) + s.before + s.after - reach(i);
         if (room < 0) return;
         std::int64_t windows = (room + s.stride - 1) / s.stride + 1;

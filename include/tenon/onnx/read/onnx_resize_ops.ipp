@@ -7,9 +7,12 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
+#include <tenon/ops/shape/fill.hpp>
 #include <tenon/ops/shape/gather.hpp>
+#include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
 
 /// Resizing of ONNX, one dimension after the other: each new element is a sum of `taps` old ones by weights, which sizes alone decide.
@@ -120,6 +123,81 @@ inline any_tensor resized(const any_tensor& x, int axis, const resized_axis& r) 
     return sum;
 }
 
+// As many trues as there are new elements: sizes are those of a step, or a scale, which is a fraction of small numbers, says them.
+inline any_tensor resized_like(const call& c, const any_tensor& x, int axis, const extent& to, double scale) {
+    if (scale == 0) {
+        if (to.is_number()) return untyped::zeros(element_type::boolean, {to.size});
+        return c.of_sizes({to}, element_type::boolean, 0);
+    }
+    for (int q = 1; q <= 64; ++q) {
+        const double p = std::round(scale * q);
+        if (p < 1 || p > 4096 || std::abs(scale * q - p) > 1e-7 * p) continue;
+        const any_tensor old =
+            tenon::add<fill_sizes_op>({element_type::boolean, index_list{fill_sizes_op::copied(0, axis)}, 0}, {x});
+        const any_tensor all = untyped::repeat(old, static_cast<int>(p), 0);
+        if (q > 1) return untyped::slice(all, {{q - 1, unbounded, q}});
+        const auto sum = x.extents()[axis].is_named() ? sum_of(x.extents()[axis]) : std::nullopt;
+        const auto named = sum ? times(*sum, *sum_of(extent(static_cast<std::int64_t>(p)))) : std::nullopt;
+        return named ? with_size_named(all, 0, size_of(c, *named)) : all;
+    }
+    return {};
+}
+// A dimension of which a size is known in the step only: the places and weights of resize_axis are computed there, as doubles.
+inline any_tensor resized_in_step(const call& c, const any_tensor& x, int axis, const resize_way& how, const extent& to,
+                                  double scale) {
+    const any_tensor like = resized_like(c, x, axis, to, scale);
+    if (!like.node() || how.is_part() || how.exclude_outside || (how.antialias && how.mode != "nearest"))
+        c.refuse("size " + to_string(x.extents()[axis]) + " becomes " + (scale == 0 ? to_string(to) : "another") +
+                 ", which are known in the step only (say them in onnx_read_options::sizes)");
+    using namespace untyped;
+    constexpr auto wide = element_type::float64;
+    const auto real = [](double v) { return scalar(v, wide); };
+    const any_tensor i = arange_like(like, wide), n = untyped::cast(size_of_axis(x, axis), wide),
+                     m = untyped::cast(size_of_axis(like, 0), wide), ratio = scale == 0 ? divide(m, n) : real(scale);
+    any_tensor at = subtract(divide(add(i, real(0.5)), ratio), real(0.5)); // as resize_side::place
+    if (how.coordinates == "asymmetric") at = divide(i, ratio);
+    else if (how.coordinates == "align_corners")
+        at = divide(multiply(i, subtract(n, real(1))), maximum(subtract(multiply(ratio, n), real(1)), real(1e-30)));
+    else if (how.coordinates == "pytorch_half_pixel") at = select(greater(m, real(1)), at, real(0));
+    else if (how.coordinates == "half_pixel_symmetric")
+        at = add(multiply(divide(n, real(2)), subtract(real(1), divide(m, multiply(ratio, n)))), at);
+    const auto taken = [&](const any_tensor& place) {
+        const any_tensor kept = minimum(maximum(place, real(0)), subtract(n, real(1)));
+        return untyped::gather(x, untyped::cast(kept, element_type::int64), axis);
+    };
+    if (how.mode == "nearest") {
+        if (how.nearest == "floor") return taken(floor(at));
+        if (how.nearest == "ceil") return taken(ceil(at));
+        if (how.nearest == "round_prefer_ceil") return taken(floor(add(at, real(0.5))));
+        return taken(ceil(subtract(at, real(0.5))));
+    }
+    const any_tensor first = floor(at), right = subtract(at, first), left = subtract(real(1), right);
+    std::vector<std::int64_t> beside{reshape_op::copied(0)};
+    beside.resize(static_cast<std::size_t>(x.rank() - axis), 1);
+    any_tensor sum;
+    const auto add_tap = [&](double which, const any_tensor& weight) {
+        const any_tensor w = reshaped(untyped::cast(weight, x.element()), beside);
+        const any_tensor part = multiply(taken(add(first, real(which))), w);
+        sum = sum.node() ? add(sum, part) : part;
+    };
+    if (how.mode == "linear") add_tap(0, left), add_tap(1, right);
+    else { // cubic_weight of distances below 1, and from there to 2
+        const double a = how.cubic;
+        const auto near = [&](const any_tensor& d) {
+            return add(multiply(subtract(multiply(d, real(a + 2)), real(a + 3)), multiply(d, d)), real(1));
+        };
+        const auto far = [&](const any_tensor& d) {
+            const any_tensor line = add(multiply(subtract(multiply(d, real(a)), real(5 * a)), d), real(8 * a));
+            return subtract(multiply(line, d), real(4 * a));
+        };
+        add_tap(-1, far(add(right, real(1))));
+        add_tap(0, near(right));
+        add_tap(1, near(left));
+        add_tap(2, far(add(left, real(1))));
+    }
+    return sum;
+}
+
 // What a node says of the new sizes, a number for each axis that it names.
 struct resize_request {
     /// own: the sizes before, in the model's order.
@@ -163,9 +241,12 @@ struct resize_request {
             const bool told = all && all->size() == named.size();
             if (told && from.is_named() && (*all)[i] == from) continue;
             axes.push_back(named[i]);
-            if (told && (*all)[i].is_number()) sizes.push_back((*all)[i].size);
-            else {
+            if (told && ((*all)[i].is_number() || (*all)[i].is_named())) {
+                sizes.push_back((*all)[i].size);
+                said.push_back((*all)[i]);
+            } else {
                 sizes = c.integers(3, "the new sizes");
+                said.assign(sizes.begin(), sizes.end());
                 axes = named;
                 return;
             }
@@ -182,6 +263,7 @@ struct resize_request {
                 number_of(c, x.extents()[static_cast<int>(axes[i])], "a size that is changed"), 1));
         };
         for (std::size_t i = 0; i < axes.size(); ++i) {
+            (void)number_of(c, said[i], "a new size");
             const double ratio = static_cast<double>(sizes[i]) / own(i);
             scale = i == 0 ? ratio : policy == "not_larger" ? std::min(scale, ratio) : std::max(scale, ratio);
         }
@@ -190,8 +272,9 @@ struct resize_request {
         scales.assign(axes.size(), scale);
     }
 
-    std::vector<std::int64_t> axes, sizes;
-    std::vector<double> scales, part; // the part: where it begins, then where it ends
+    std::vector<std::int64_t> axes, sizes; // -1: known in the step
+    std::vector<extent> said;              // where sizes are
+    std::vector<double> scales, part;      // the part: where it begins, then where it ends
 };
 
 inline void resize(const call& c) {
@@ -219,6 +302,10 @@ inline void resize(const call& c) {
         const int axis = static_cast<int>(asked.axes[i]);
         const bool by_scale = asked.sizes.empty();
         if (by_scale && asked.scales[i] == 1 && asked.part.empty()) continue;
+        if (!x.extents()[axis].is_number() || (!by_scale && asked.sizes[i] < 0)) {
+            x = resized_in_step(c, x, axis, how, by_scale ? extent{} : asked.said[i], by_scale ? asked.scales[i] : 0);
+            continue;
+        }
         resize_side side;
         side.from = number_of(c, x.extents()[axis], "a size that is changed");
         if (side.from < 1) c.wrong("there is nothing to resize along axis " + std::to_string(axis));

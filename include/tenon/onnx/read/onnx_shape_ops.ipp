@@ -22,19 +22,12 @@
 
 namespace tenon::detail::onnx {
 
-inline extent size_entry(std::int64_t n) {
-    extent e;
-    e.size = n;
-    return e;
-}
 inline bool all_numbers(const std::vector<extent>& sizes) {
-    return std::all_of(sizes.begin(), sizes.end(),
-                       [](const extent& e) { return !e.is_named() && !(e == dynamic_extent); });
+    return std::none_of(sizes.begin(), sizes.end(), [](const extent& e) { return e.is_named(); });
 }
 
 inline void shape(const call& c) {
-    const any_tensor x = c.x();
-    const int rank = x.rank();
+    const int rank = c.x().rank();
     const auto bound = [&](const char* name, std::int64_t otherwise) {
         const std::int64_t i = c.integer(name, otherwise);
         return static_cast<int>(std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank));
@@ -43,6 +36,8 @@ inline void shape(const call& c) {
     std::vector<extent> sizes;
     std::vector<std::int64_t> numbers;
     bool known = true;
+    for (int i = from; i < to; ++i) c.name_size(0, i);
+    const any_tensor x = c.x();
     for (int i = from; i < to; ++i) {
         sizes.push_back(x.extents()[i].is_dynamic() ? unnamed_size : x.extents()[i]);
         numbers.push_back(x.extents()[i].size);
@@ -197,7 +192,7 @@ inline void concat(const call& c) {
     if (last && c.inputs() > 0) {
         for (int i = 0; i < c.inputs(); ++i) xs.push_back(c.last(i));
         constexpr int places[] = {0, 3, 1, 2};
-        return c.give_last(untyped::concat(xs, places[axis_in(c, wanted, 4)]));
+        return c.give_last(joined(c, xs, places[axis_in(c, wanted, 4)]));
     }
     std::optional<std::vector<extent>> sizes;
     bool open = false;
@@ -214,7 +209,7 @@ inline void concat(const call& c) {
         }
         // What a size is that is computed otherwise nobody knows.
     }
-    c.give(value{xs.size() == 1 ? xs[0] : untyped::concat(xs, axis_in(c, wanted, xs[0].rank())), {}, sizes}, 0);
+    c.give(value{xs.size() == 1 ? xs[0] : joined(c, xs, axis_in(c, wanted, xs[0].rank())), {}, sizes}, 0);
 }
 
 inline void split(const call& c) {
@@ -317,10 +312,13 @@ inline void constant_of_shape(const call& c) {
 }
 inline void range_of(const call& c) {
     const any_tensor x = c.x();
-    if (const auto limit = c.sizes(1); limit && limit->size() == 1 && !all_numbers(*limit) && is_integer(x.element()))
-        if (const auto like = c.with_size((*limit)[0]); like && c.known(0) && c.known(2))
-            if (c.integer(0, "the start") == 0 && c.integer(2, "the step") == 1)
-                return c.give(untyped::arange_like(like->first, x.element(), like->second));
+    const auto from = c.sizes(0), to = c.sizes(1);
+    if (from && to && from->size() == 1 && to->size() == 1 && !(all_numbers(*from) && all_numbers(*to)) &&
+        is_integer(x.element()) && c.known(2) && c.integer(2, "the step") == 1)
+        if (const auto n = distance(from->at(0), to->at(0))) {
+            const any_tensor start = from->at(0) == extent(0) ? any_tensor() : x;
+            if (const any_tensor all = counted_to(c, *n, x.element(), start); all.node()) return c.give(all);
+        }
     const double first = c.real(0, "the start"), limit = c.real(1, "the limit"), step = c.real(2, "the step");
     if (step == 0) c.wrong("its step is 0");
     const double n = std::max(std::ceil((limit - first) / step), 0.0);
