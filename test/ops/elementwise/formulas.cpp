@@ -110,6 +110,9 @@ TEST_CASE("formulas of two numbers, with a column and a row broadcast") {
     binary("betaln", OF2(betaln),
            [](double a, double b) { return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b); }, positive,
            {0.5, 1, 2.25, 9});
+    // SciPy's at 0 and infinity, where the sum is of infinities.
+    binary("betaln", OF2(betaln), [](double a, double b) { return a == 0 || b <= 0 ? infinity : -infinity; },
+           {0, infinity}, {-0.5, -0.0, 0, 1, 2.5, 3});
     binary(
         "fmin", OF2(fmin), [](double a, double b) { return std::fmin(a, b); }, special, special);
     binary(

@@ -97,6 +97,9 @@ TEST_CASE_FIXTURE(in_graph, "roll and repeat: values, and sizes as far as they a
     CHECK(three == down);
     CHECK(five == down);
     CHECK(none.extents() == extents{0, 3});
+    const array<float> no_rows(extents{0, 3});
+    for (const auto& y : {roll<1>(x), roll<-1>(x), roll<4>(x)})
+        CHECK(s.run(feed(x, no_rows), y).extents() == extents{0, 3});
 }
 
 TEST_CASE("roll and repeat: gradients agree with central differences") {

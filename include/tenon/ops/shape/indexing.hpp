@@ -364,8 +364,6 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type e
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_indexing)
 
-#include <cstdlib>
-
 #include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/untyped_elementwise.hpp>
 #include <tenon/ops/shape/gather.hpp>
@@ -404,14 +402,14 @@ TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis, called_f
     const extent n = x.extents()[along];
     const std::int64_t shift = !n.is_number() ? places : n.size == 0 ? 0 : places % n.size;
     if (shift == 0) return x;
-    if (!n.is_number() && std::abs(shift) > 1) { // more than there are, perhaps
-        const any_tensor at = arange_like(x, element_type::int64, along), last = slice(at, {{-1, unbounded, 1}});
-        return reshape_like(gather(x, mod(subtract(at, shift), add(last, 1)), along), x);
+    if (!n.is_number()) { // fewer than that, perhaps, or none
+        const any_tensor at = arange_like(x, element_type::int64, along),
+                         to_count = arange_like(pad(at, {{1, 0}}), element_type::int64),
+                         count = slice(to_count, {{-1, unbounded, 1}});
+        return reshape_like(gather(x, mod(subtract(at, shift), count), along), x);
     }
     const auto part = [&](const range& r) { return tenon::add<slice_op>(detail::slicing_along(along, r), {x}); };
-    const any_tensor last = part({-shift, unbounded, 1});
-    const any_tensor moved = concat({last, part({unbounded, -shift, 1})}, along);
-    return n.is_number() ? moved : reshape_like(moved, x);
+    return concat({part({-shift, unbounded, 1}), part({unbounded, -shift, 1})}, along);
 }
 TENON_INLINE any_tensor repeat(const any_tensor& x, int count, int axis, called_from here) {
     const making made(here);
