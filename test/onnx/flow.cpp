@@ -307,3 +307,60 @@ TEST_CASE(
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::parse_onnx(span(endless)); }).find("calls itself") !=
           std::string::npos);
 }
+
+TEST_CASE_FIXTURE(in_graph, "sequences of a number of tensors that is known are taken apart, changed and joined") {
+    // x [n, 5] as columns 0-1, 2-3, 4; the second goes behind x * 2, the first leaves: {4, x * 2, 2-3}, then all side by side.
+    const std::string bytes = model(
+        node("SplitToSequence", {"x", "two"}, {"parts"}, int_attribute("axis", 1)) +
+        node("SequenceAt", {"parts", "one"}, {"middle"}) + node("SequenceErase", {"parts", "one"}, {"outer"}) +
+        node("SequenceErase", {"outer", "zero"}, {"rest"}) + node("Add", {"x", "x"}, {"twice"}) +
+        node("SequenceInsert", {"rest", "middle"}, {"more"}) +
+        node("SequenceInsert", {"more", "twice", "one"}, {"all"}) +
+        node("ConcatFromSequence", {"all"}, {"y"}, int_attribute("axis", -1)) + node("SequenceLength", {"all"}, {"n"}) +
+        node("SplitToSequence", {"x"}, {"columns"}, int_attribute("axis", 1) + int_attribute("keepdims", 0)) +
+        node("ConcatFromSequence", {"columns"}, {"t"}, int_attribute("axis", 0) + int_attribute("new_axis", 1)) +
+        node("SequenceAt", {"columns", "last"}, {"z"}) + initializer(integers("zero", {}, {0})) +
+        initializer(integers("one", {}, {1})) + initializer(integers("two", {}, {2})) +
+        initializer(integers("last", {}, {-1})) + input(value("x", float_type, {"n", "5"})) +
+        output(value("y", float_type, {"n", "8"})) + output(value("n", int64_type, {})) +
+        output(value("t", float_type, {"5", "n"})) + output(value("z", float_type, {"n"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    const tn::array<float> x{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}};
+    const auto given = tn::session(g).run_untyped({tn::feed(m.input("x"), x.untyped().share())}, m.outputs);
+    CHECK(given[0] == tn::array<float>{{4, 0, 2, 4, 6, 8, 2, 3}, {9, 10, 12, 14, 16, 18, 7, 8}}.untyped());
+    CHECK(given[1] == scalar(3));
+    CHECK(given[2] == tn::array<float>{{0, 5}, {1, 6}, {2, 7}, {3, 8}, {4, 9}}.untyped());
+    CHECK(given[3] == tn::array<float>{4, 9}.untyped());
+}
+
+TEST_CASE_FIXTURE(in_graph,
+                  "a Loop of known runs makes a sequence; what a step would carry in one is refused by name") {
+    // As PyTorch writes a list that grows: ys.append(x * i).
+    const auto growing = [](const std::string& trips) {
+        const std::string body = node("Cast", {"i"}, {"f"}, int_attribute("to", 1)) + node("Mul", {"x", "f"}, {"v"}) +
+                                 node("SequenceInsert", {"before", "v"}, {"after"}) + node("Identity", {"go"}, {"on"}) +
+                                 input(value("i", int64_type, {})) + input(value("go", bool_type, {})) +
+                                 input(value("before", 0, {})) + output(value("on", bool_type, {})) +
+                                 output(value("after", 0, {}));
+        return model(node("SequenceEmpty", {}, {"none"}) +
+                     node("Loop", {trips, "always", "none"}, {"ys"}, graph_attribute("body", body)) +
+                     node("ConcatFromSequence", {"ys"}, {"y"}, int_attribute("axis", 0)) +
+                     initializer(truth("always", true)) + initializer(integers("three", {}, {3})) +
+                     input(value("x", float_type, {"2"})) + input(value("trips", int64_type, {})) +
+                     output(value("y", float_type, {"6"})));
+    };
+    const std::string bytes = growing("three");
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(tn::session(g).run(tn::feed(m.input("x"), one_and_two.untyped().share()), m.output("y")) ==
+          tn::array<float>{0, 0, 1, 2, 2, 4}.untyped());
+    const std::string said = message_of<tn::unimplemented_error>([&] { tn::parse_onnx(span(growing("trips"))); });
+    CHECK(said.find("Loop that gives \"ys\": a sequence") != std::string::npos);
+    CHECK(message_of<tn::unimplemented_error>([&] {
+              tn::parse_onnx(span(model(node("SequenceConstruct", {"x"}, {"s"}) + node("Relu", {"s"}, {"y"}) +
+                                        input(value("x", float_type, {"2"})) + output(value("y", float_type, {"2"})))));
+          }).find("\"s\" is a sequence") != std::string::npos);
+    CHECK(message_of<tn::unimplemented_error>([&] {
+              tn::parse_onnx(span(model(node("SequenceConstruct", {"x"}, {"s"}) + input(value("x", float_type, {"2"})) +
+                                        output(value("s", 0, {})))));
+          }).find("\"s\" is a sequence") != std::string::npos);
+}

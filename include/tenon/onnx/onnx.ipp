@@ -81,6 +81,7 @@ TENON_INLINE value& importer::find(const std::string& name) {
     if (const std::size_t here = levels_.size() - 1; v.level < here) {
         levels_[here].before.emplace_back(name, v);
         v.level = here;
+        if (v.items) return v;
         const any_tensor& t = v.first.node() ? v.first : v.last;
         if (t.extents().is_static() && t.extents().elements() <= max_copied && t.element() != element_type::string)
             if (std::optional<any_array> a = evaluated(t))
@@ -93,8 +94,8 @@ TENON_INLINE void importer::set(const std::string& name, value v) {
     missing_.erase(name);
     value& now = values_[name];
     if (v.level > 0)
-        levels_.back().before.emplace_back(name,
-                                           now.first.node() || now.last.node() ? std::optional(now) : std::nullopt);
+        levels_.back().before.emplace_back(name, now.first.node() || now.last.node() || now.items ? std::optional(now)
+                                                                                                  : std::nullopt);
     now = std::move(v);
 }
 
@@ -135,7 +136,7 @@ TENON_INLINE std::vector<value> importer::add_graph(const graph_message& g, cons
             if (missing_.contains(o.name))
                 throw unimplemented_error("its graph \"" + g.name + "\" has what is not done");
             const node_message output{{}, {}, {}, {o.name}, {}, {}};
-            (void)call(*this, output).x();
+            if (!find(o.name).items) (void)call(*this, output).x();
             results.push_back(find(o.name));
         }
     } catch (const model_mistake&) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +23,7 @@ struct value {
     any_tensor first, last;
     std::optional<std::vector<extent>> sizes; // where it is a list of sizes of which some are known in the step only
     std::size_t level = 0;                    // of the graph that it is in: 0 the model's, 1 one of an attribute, ..
+    std::shared_ptr<const std::vector<value>> items{}; // of a sequence, which is no tensor itself
 };
 /// The size of a list that is computed of sizes in the step, and has no name of its own.
 inline constexpr extent computed_size = extent::named("?");
@@ -61,6 +63,8 @@ public:
     }
 
     value& in(int i) const;
+    /// Those of a sequence.
+    const std::vector<value>& items(int i) const;
     /// An input as the model has it, and with channels last, of rank 4.
     any_tensor x(int i = 0) const;
     any_tensor last(int i = 0) const;

@@ -21,13 +21,26 @@ TENON_INLINE value& call::in(int i) const {
     if (!has(i)) wrong("input " + std::to_string(i) + " is missing");
     return in_.find(node_.inputs[static_cast<std::size_t>(i)]);
 }
+TENON_INLINE const std::vector<value>& call::items(int i) const {
+    const value& v = in(i);
+    if (!v.items) wrong("input " + std::to_string(i) + " is no sequence");
+    return *v.items;
+}
+inline value& tensor_in(const call& c, int i) {
+    value& v = c.in(i);
+    if (v.items)
+        c.refuse(
+            "\"" + c.node().inputs[static_cast<std::size_t>(i)] +
+            "\" is a sequence; only what takes one apart or joins it, of a number of tensors that is known, is read");
+    return v;
+}
 TENON_INLINE any_tensor call::x(int i) const {
-    value& v = in(i);
+    value& v = tensor_in(*this, i);
     if (!v.first.node()) v.first = untyped::transpose(v.last, {0, 3, 1, 2});
     return v.first;
 }
 TENON_INLINE any_tensor call::last(int i) const {
-    value& v = in(i);
+    value& v = tensor_in(*this, i);
     if (!v.last.node()) v.last = untyped::transpose(v.first, {0, 2, 3, 1});
     return v.last;
 }

@@ -127,6 +127,7 @@ std::string graph_bytes(writer& w, const std::string& name, const declared_value
 
 /// The size of a dimension of x, as a list of one; and all of them.
 std::string size_of_axis(writer& w, const std::string& x, const extent& e, int axis);
+std::string count_of(writer& w, const std::string& x, const index_list& axes); ///< along these axes, or all; one int64
 std::string sizes_of(writer& w, const std::string& x, const extents& sizes);
 std::string cast_to(writer& w, const std::string& x, element_type to);
 

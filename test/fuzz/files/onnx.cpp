@@ -1,5 +1,5 @@
 // Whatever the bytes, parse_onnx adds the nodes of a model whose inputs and outputs it knows, or throws a tenon::error.
-// covers: io/onnx/onnx_messages onnx/onnx onnx/read/onnx_attention_ops onnx/read/onnx_pool_ops onnx/read/onnx_shape_ops
+// covers: io/onnx/onnx_messages onnx/onnx onnx/onnx_sizes onnx/read/onnx_attention_ops onnx/read/onnx_pool_ops onnx/read/onnx_shape_ops
 
 #include <tenon/graph/scope.hpp>
 #include <tenon/onnx/onnx.hpp>

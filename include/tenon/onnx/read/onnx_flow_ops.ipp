@@ -17,14 +17,18 @@
 #include <tenon/ops/shape/reshape.hpp>
 #include <tenon/ops/shape/selection.hpp>
 
-/// Operators of ONNX that have graphs: If, Loop, Scan. What decides is a value of the step, or known now: then the nodes of a graph stand
+/// Operators of ONNX that have graphs: If, Loop, Scan; and sequences, which loops make. What decides is a value of the step, or known now: then the nodes of a graph stand
 /// where the operator stands, once or many times.
 
 namespace tenon::detail::onnx {
 
 inline std::vector<any_tensor> tensors_in(const std::vector<value>& values) {
     std::vector<any_tensor> list;
-    for (const value& v : values) list.push_back(v.first);
+    for (const value& v : values) {
+        if (v.items)
+            throw unimplemented_error("a sequence that is carried from run to run, or given by a branch, in the step");
+        list.push_back(v.first);
+    }
     return list;
 }
 inline std::vector<value> values_in(const std::vector<any_tensor>& tensors) {
@@ -80,7 +84,7 @@ struct loop {
             c.wrong("its graph does not take and give what it carries");
         given = body.outputs.size() - 1 - carried;
         for (std::size_t i = 0; i < carried; ++i) {
-            (void)c.x(static_cast<int>(i) + 2);
+            if (!c.in(static_cast<int>(i) + 2).items) (void)c.x(static_cast<int>(i) + 2);
             first.push_back(c.in(static_cast<int>(i) + 2));
             first.back().last = {};
         }
@@ -111,7 +115,9 @@ struct loop {
             if (!next) c.refuse("whether it goes on is known in the step only");
             go = *next;
             state.assign(made.begin() + 1, made.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
-            for (std::size_t k = 0; k < given; ++k) stacks[k].push_back(made[1 + carried + k].first);
+            const std::vector<any_tensor> shown =
+                tensors_in({made.begin() + 1 + static_cast<std::ptrdiff_t>(carried), made.end()});
+            for (std::size_t k = 0; k < given; ++k) stacks[k].push_back(shown[k]);
         }
         for (std::size_t i = 0; i < carried; ++i) c.give(state[i], static_cast<int>(i));
         for (std::size_t k = 0; k < given; ++k) {
@@ -124,7 +130,7 @@ struct loop {
     void repeat() const {
         std::vector<any_tensor> start{untyped::scalar(0, element_type::int64),
                                       c.has(1) ? one_bool(c, c.x(1)) : untyped::scalar(1, element_type::boolean)};
-        for (const value& v : first) start.push_back(v.first);
+        for (const any_tensor& t : tensors_in(first)) start.push_back(t);
         const any_tensor most = c.has(0) ? reshaped(untyped::cast(c.x(0), element_type::int64), {}) : any_tensor();
         std::vector<any_tensor> last = untyped::while_loop(
             [&](const std::vector<any_tensor>& x) {
@@ -133,7 +139,8 @@ struct loop {
             [&](const std::vector<any_tensor>& x) {
                 const auto made = run(x[0], x[1], values_in({x.begin() + 2, x.end()}));
                 std::vector<any_tensor> next{untyped::add(x[0], 1), one_bool(c, made[0].first)};
-                for (std::size_t i = 0; i < carried; ++i) next.push_back(made[1 + i].first);
+                const auto all = tensors_in(made);
+                next.insert(next.end(), all.begin() + 1, all.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
                 return next;
             },
             start);
@@ -147,7 +154,7 @@ struct loop {
             c.refuse("what it stacks has a size that its runs decide, and nothing says their number before");
         const std::int64_t n = within(c, std::max<std::int64_t>(*trips, 0), 0, max_computed, "the number of runs");
         std::vector<any_tensor> start{c.has(1) ? one_bool(c, c.x(1)) : untyped::scalar(1, element_type::boolean)};
-        for (const value& v : first) start.push_back(v.first);
+        for (const any_tensor& t : tensors_in(first)) start.push_back(t);
         bool ends = !goes_on || !*goes_on;
         const auto step = [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
             carried_and_given both;
@@ -283,8 +290,80 @@ inline void scan_graph(const call& c) { // Scan
     });
 }
 
+// Sequences of tensors, whose number is known when the graph is built: they are lists while it is read, and nothing in it.
+inline void give_items(const call& c, std::vector<value> items, int output = 0) {
+    value v;
+    v.items = std::make_shared<const std::vector<value>>(std::move(items));
+    c.give(std::move(v), output);
+}
+inline void sequence_of(const call& c) { // SequenceConstruct, SequenceEmpty
+    std::vector<value> items;
+    for (int i = 0; i < c.inputs(); ++i) items.push_back(value_of(c.x(i)));
+    give_items(c, std::move(items));
+}
+inline void split_to_sequence(const call& c) {
+    const any_tensor x = c.x();
+    const int axis = axis_in(c, c.integer("axis", 0), x.rank());
+    const auto whole = [&] {
+        return within(c, number_of(c, x.extents()[axis], "the size that is split"), 0, max_tried,
+                      "the number of parts");
+    };
+    std::vector<std::int64_t> sizes;
+    if (!c.has(1)) sizes.assign(static_cast<std::size_t>(whole()), 1);
+    else if (c.x(1).rank() > 0) sizes = c.integers(1, "the sizes of the parts");
+    else {
+        const std::int64_t each = within(c, c.integer(1, "the size of a part"), 1, max_folded, "the size of a part");
+        for (std::int64_t left = whole(); left > 0; left -= each) sizes.push_back(std::min(left, each));
+    }
+    const bool dropped = !c.has(1) && c.integer("keepdims", 1) == 0;
+    std::vector<value> items;
+    std::int64_t at = 0;
+    for (const std::int64_t n : sizes) {
+        const any_tensor part = part_along(x, axis, at, at + within(c, n, 0, max_folded, "the size of a part"));
+        items.push_back(value_of(dropped ? untyped::squeeze(part, {axis}) : part));
+        at += n;
+    }
+    if (x.extents()[axis].is_number() && at != x.extents()[axis].size)
+        c.wrong("its parts have " + std::to_string(at) + " of " + to_string(x.extents()[axis]));
+    give_items(c, std::move(items));
+}
+// The place that input i says, or `otherwise`; `most` is the last one there may be.
+inline std::int64_t place_in(const call& c, int i, std::int64_t count, std::int64_t otherwise, std::int64_t most) {
+    if (!c.has(i)) return within(c, otherwise, 0, most, "a place in a sequence");
+    const std::int64_t at = c.integer(i, "the place in a sequence");
+    return within(c, at < 0 ? at + count : at, 0, most, "a place in a sequence");
+}
+inline void change_sequence(const call& c) { // SequenceAt, SequenceErase, SequenceInsert, SequenceLength
+    std::vector<value> items = c.items(0);
+    const std::string& op = c.node().op;
+    const auto count = static_cast<std::int64_t>(items.size());
+    if (op == "SequenceLength") return c.give(untyped::scalar(count, element_type::int64));
+    if (op == "SequenceAt") return c.give(items[static_cast<std::size_t>(place_in(c, 1, count, -1, count - 1))], 0);
+    if (op == "SequenceErase") items.erase(items.begin() + place_in(c, 1, count, count - 1, count - 1));
+    else items.insert(items.begin() + place_in(c, 2, count, count, count), value_of(c.x(1)));
+    give_items(c, std::move(items));
+}
+inline void join_sequence(const call& c) { // ConcatFromSequence
+    const std::vector<any_tensor> xs = tensors_in(c.items(0));
+    if (xs.empty()) c.wrong("there are no tensors to join");
+    const int rank = xs[0].rank();
+    if (c.integer("new_axis", 0) == 0) return c.give(joined(c, xs, axis_in(c, c.integer("axis", 0), rank)));
+    if (rank == max_rank) c.refuse("a result of more than 8 dimensions");
+    c.give(untyped::stack(agreed(c, xs), axis_in(c, c.integer("axis", 0), rank + 1)));
+}
+
 TENON_INLINE std::vector<entry> flow_operators() {
-    return {{"If", choose}, {"Loop", repeat_graph}, {"Scan", scan_graph}};
+    return {{"ConcatFromSequence", join_sequence},
+            {"If", choose},
+            {"Loop", repeat_graph},
+            {"Scan", scan_graph},
+            {"SequenceAt", change_sequence},
+            {"SequenceConstruct", sequence_of},
+            {"SequenceEmpty", sequence_of},
+            {"SequenceErase", change_sequence},
+            {"SequenceInsert", change_sequence},
+            {"SequenceLength", change_sequence},
+            {"SplitToSequence", split_to_sequence}};
 }
 
 } // namespace tenon::detail::onnx

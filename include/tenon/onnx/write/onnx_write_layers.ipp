@@ -146,9 +146,14 @@ inline void write_arg(writer& w, const node& n) {
 }
 inline void write_variance(writer& w, const node& n) {
     const auto a = decode<variance_op::attributes>(n.attributes);
-    if (a.ddof != 0) throw unimplemented_error("a variance with ddof = " + std::to_string(a.ddof));
     const std::string x = w.input(n, 0), centred = w.add("Sub", {x, reduced(w, "ReduceMean", x, a.axes, true)});
-    const std::string v = reduced(w, "ReduceMean", w.add("Mul", {centred, centred}), a.axes, a.keepdims);
+    const std::string squares = w.add("Mul", {centred, centred});
+    std::string v = reduced(w, a.ddof == 0 ? "ReduceMean" : "ReduceSum", squares, a.axes, a.keepdims);
+    if (a.ddof != 0) {
+        const std::string less = w.add("Sub", {count_of(w, x, a.axes), w.integers({a.ddof}, true)});
+        const std::string divisor = w.add("Max", {less, w.integers({0}, true)});
+        v = w.add("Div", {v, cast_to(w, divisor, n.outputs[0].element)});
+    }
     w.give(n, a.root ? w.add("Sqrt", {v}) : v);
 }
 inline void write_norm(writer& w, const node& n) {

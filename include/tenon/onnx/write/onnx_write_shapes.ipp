@@ -206,16 +206,15 @@ inline void write_gather(writer& w, const node& n) {
         n,
         w.with("axis", std::int64_t{decode<gather_op::attributes>(n.attributes).axis}).add("Gather", all_inputs(w, n)));
 }
+TENON_INLINE std::string count_of(writer& w, const std::string& x, const index_list& axes) {
+    if (axes.count == 0) return w.add("Size", {x});
+    const std::string sizes = w.add("Gather", {w.add("Shape", {x}), w.integers({axes.begin(), axes.end()})});
+    return w.with("keepdims", std::int64_t{0}).add("ReduceProd", {sizes});
+}
 inline void write_element_count(writer& w, const node& n) {
     const auto a = decode<element_count_op::attributes>(n.attributes);
-    std::string count;
-    if (a.axes.count == 0) count = w.add("Size", {w.input(n, 0)});
-    else {
-        const std::string axes = w.integers({a.axes.begin(), a.axes.end()});
-        const std::string sizes = w.add("Gather", {w.add("Shape", {w.input(n, 0)}), axes});
-        count = w.with("keepdims", std::int64_t{0}).add("ReduceProd", {sizes});
-    }
-    w.give(n, a.element == element_type::int64 ? count : w.with("to", data_type_of(a.element)).add("Cast", {count}));
+    const std::string count = count_of(w, w.input(n, 0), a.axes);
+    w.give(n, a.element == element_type::int64 ? count : cast_to(w, count, a.element));
 }
 inline void write_nonzero(writer& w, const node& n) {
     w.give(n, w.transposed(w.add("NonZero", {w.input(n, 0)}), {1, 0}));
