@@ -164,8 +164,72 @@ TEST_CASE_FIXTURE(in_session, "parts begin and end at sizes, from the end too, a
     }
 }
 
+TEST_CASE_FIXTURE(
+    in_session,
+    "parts between numbers of the step have as many as there are, and sizes are told from their multiples") {
+    // y = x[begin : end : 2] along the second axis, z = 0 .. h - 1 where x has 4 h + 1 rows
+    const std::string bytes =
+        model(node("Slice", {"x", "begin", "end", "axis", "two"}, {"y"}) + node("Shape", {"x"}, {"s"}) +
+              node("Gather", {"s", "zero"}, {"rows"}) + node("Sub", {"rows", "one"}, {"four"}) +
+              node("Div", {"four", "quarter"}, {"h"}) + node("Range", {"zero", "h", "one"}, {"z"}) +
+              initializer(integers("zero", {}, {0})) + initializer(integers("one", {}, {1})) +
+              initializer(integers("two", {1}, {2})) + initializer(integers("quarter", {}, {4})) +
+              initializer(integers("axis", {1}, {1})) + input(value("x", float_type, {"h*4 + 1", "n"})) +
+              input(value("begin", 7, {"1"})) + input(value("end", 7, {"1"})) +
+              output(value("y", float_type, {"h*4 + 1", "k"})) + output(value("z", 7, {"h"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(type_of(m.output("z")) == "int64[h]");
+    const auto one = [](std::int64_t v) {
+        tn::any_array a(tn::element_type::int64, {1});
+        *a.data<std::int64_t>() = v;
+        return a;
+    };
+    const tn::any_array x = waves({5, 6}, 0.2);
+    for (const auto& [begin, end, first, last] :
+         {std::array<std::int64_t, 4>{1, 5, 1, 5}, {-4, -1, 2, 5}, {0, INT64_MAX, 0, 6}, {-9, 3, 0, 3}, {4, 2, 0, 0}}) {
+        CAPTURE(begin);
+        const auto given = s.run_untyped({tn::feed(m.input("x"), x.share()), tn::feed(m.input("begin"), one(begin)),
+                                          tn::feed(m.input("end"), one(end))},
+                                         m.outputs);
+        const std::int64_t n = (last - first + 1) / 2;
+        REQUIRE(given[0].extents() == tn::extents(5, n));
+        for (std::int64_t i = 0; i < 5; ++i)
+            for (std::int64_t k = 0; k < n; ++k)
+                CHECK(given[0].data<float>()[i * n + k] == x.data<float>()[i * 6 + first + 2 * k]);
+        CHECK(given[1].extents() == tn::extents(1));
+    }
+}
+
+TEST_CASE_FIXTURE(in_session, "what a model calls its channels is the number that weights have; sizes repeat tensors, "
+                              "and the same ones are equal") {
+    // y = conv(x) has one channel that adds three; z = row t times under each other, where x.shape[2] is x.shape[2]
+    const std::string same = node("Tile", {"row", "often"}, {"tiled"}) + output(value("tiled", float_type, {"t", "2"})),
+                      other =
+                          node("Reshape", {"row", "flat"}, {"ravelled"}) + output(value("ravelled", float_type, {"2"}));
+    const std::string bytes = model(
+        node("Conv", {"x", "w"}, {"y"}) + node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "two"}, {"t"}) +
+        node("Gather", {"s", "last"}, {"u"}) + node("Equal", {"t", "u"}, {"alike"}) +
+        node("Unsqueeze", {"t", "zero"}, {"t1"}) + node("Concat", {"t1", "one"}, {"often"}, int_attribute("axis", 0)) +
+        node("If", {"alike"}, {"z"}, graph_attribute("then_branch", same) + graph_attribute("else_branch", other)) +
+        initializer(floats("w", {1, 3, 1}, {1, 1, 1})) + initializer(floats("row", {1, 2}, {7, 8})) +
+        initializer(integers("two", {}, {2})) + initializer(integers("last", {}, {-1})) +
+        initializer(integers("zero", {1}, {0})) + initializer(integers("one", {1}, {1})) +
+        initializer(integers("flat", {1}, {-1})) + input(value("x", float_type, {"n", "channels", "t"})) +
+        output(value("y", float_type, {"n", "1", "t"})) + output(value("z", float_type, {"t", "2"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(type_of(m.output("z")) == "float[t, 2]");
+    const tn::any_array x = waves({2, 3, 4}, 0.8);
+    const auto given = s.run_untyped({tn::feed(m.input("x"), x.share())}, m.outputs);
+    for (std::int64_t n = 0; n < 2; ++n)
+        for (std::int64_t t = 0; t < 4; ++t) {
+            const float* const at = x.data<float>() + n * 12 + t;
+            CHECK(given[0].data<float>()[n * 4 + t] == doctest::Approx(at[0] + at[4] + at[8]));
+        }
+    CHECK(given[1] == tn::array<float>{{7, 8}, {7, 8}, {7, 8}, {7, 8}}.untyped());
+}
+
 TEST_CASE("pools whose last window is cut off have images of any size") {
-    for (const char* op : {"MaxPool", "AveragePool"})
+    for (const auto& [op, all] : {std::pair("MaxPool", 0), std::pair("AveragePool", 0), std::pair("AveragePool", 1)})
         for (const auto& [kernel, stride, pad] :
              {std::array<std::int64_t, 3>{2, 2, 0}, {3, 2, 0}, {3, 2, 1}, {5, 3, 1}}) {
             CAPTURE(op);

@@ -179,6 +179,8 @@ extent size_of(const call& c, const size_product& p);
 extent part_of(const call& c, const size_sum& s, std::int64_t n);
 /// x, whose size along the axis is called e from here on: equal at run time, which is checked.
 any_tensor with_size_named(const any_tensor& x, int axis, const extent& e);
+/// The same where its size is n times e, which has a name.
+any_tensor with_multiple(const call& c, const any_tensor& x, int axis, const extent& e, std::int64_t n);
 /// Operands that are broadcast together, but for an axis (counted from 0) and so many of the last: where a model has two names for
 /// sizes that it takes to be equal, or a name and a number, they have one.
 std::vector<any_tensor> agreed(const call& c, std::vector<any_tensor> xs, int but = -1, int behind = 0);

@@ -59,6 +59,7 @@ private:
     void add_function(const function_message& f, const node_message& n);
     void bind_names(const value_message& v);
     extent size_called(const std::string& name);
+    any_tensor solved_for(const call& c, const std::multiset<std::string>& name);
     void add_input(const value_message& v, onnx_model& to);
     any_tensor with_names_of(const value_message& v, any_tensor t);
 

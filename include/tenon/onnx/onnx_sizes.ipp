@@ -77,7 +77,7 @@ TENON_INLINE std::optional<size_product> product_of(const extent& e) {
     if (e.is_number()) return p.number = e.size, p;
     if (e.is_dynamic() || is_nameless(e)) return std::nullopt;
     const std::string_view name = e.name;
-    if (name.find_first_of("+-/( ") != std::string_view::npos || !read_product(name, p)) p = {1, {std::string(name)}};
+    if (find_outside(name, {"+", "-", "/", " "}) != name.npos || !read_product(name, p)) p = {1, {std::string(name)}};
     return p;
 }
 TENON_INLINE std::optional<size_sum> sum_of(const extent& e) {
@@ -158,6 +158,11 @@ TENON_INLINE any_tensor with_size_named(const any_tensor& x, int axis, const ext
         a.declared.push_back(i == axis ? e : extent{});
     }
     return tenon::add<reshape_op>(a, {x});
+}
+TENON_INLINE any_tensor with_multiple(const call& c, const any_tensor& x, int axis, const extent& e, std::int64_t n) {
+    const auto sum = e.is_named() ? sum_of(e) : std::nullopt;
+    const auto all = sum ? times(*sum, *sum_of(extent(n))) : std::nullopt;
+    return all ? with_size_named(x, axis, size_of(c, *all)) : x;
 }
 // Of sizes that are to be one: a number, else what an input has, else the first.
 inline extent one_size(const call& c, const std::vector<extent>& sizes) {
@@ -242,6 +247,20 @@ TENON_INLINE any_tensor call::of_sizes(const std::vector<extent>& sizes, element
     return untyped::full(e, wanted, value, like);
 }
 
+// A tensor as long as a name says that an input has in "4*name" or "2*name+1" alone.
+TENON_INLINE any_tensor importer::solved_for(const call& c, const std::multiset<std::string>& name) {
+    for (const auto& [sum, e] : named_) {
+        const auto of = sum.terms.find(name), rest = sum.terms.find({});
+        if (of == sum.terms.end() || of->second < 1 || sum.terms.size() > (rest == sum.terms.end() ? 1U : 2U)) continue;
+        any_tensor t = c.of_sizes({e}, element_type::boolean, 0);
+        const std::int64_t more = rest == sum.terms.end() ? 0 : rest->second;
+        if (more < -max_folded || of->second > max_folded) continue;
+        if (more > 0) t = part_along(t, 0, more, unbounded);
+        if (more < 0) t = untyped::pad(t, {{0, -more}}, 0);
+        return of->second == 1 ? t : untyped::slice(t, {{of->second - 1, unbounded, of->second}});
+    }
+    return {};
+}
 TENON_INLINE std::optional<std::pair<any_tensor, int>> importer::with_size(const call& c, const extent& e) {
     if (!e.is_named() || is_nameless(e)) return std::nullopt;
     if (const auto found = sized_.find(e.name); found != sized_.end()) return found->second;
@@ -254,6 +273,7 @@ TENON_INLINE std::optional<std::pair<any_tensor, int>> importer::with_size(const
     if (!sum) return std::nullopt;
     if (const std::string_view text = e.name;
         sum->terms.size() == 1 && sum->terms.begin()->first.contains(std::string(text))) { // not computed, or rounded
+        if (const any_tensor t = solved_for(c, sum->terms.begin()->first); t.node()) return kept(t);
         const std::size_t at = text.rfind(part_between);
         std::int64_t n = 0;
         if (!text.starts_with(part_begins) || at == text.npos) return std::nullopt;

@@ -282,8 +282,9 @@ inline void is_inf(const call& c) {
 inline void equal(const call& c) {
     const bool followed = c.inputs() == 2 && (c.in(0).sizes || c.in(1).sizes);
     const auto a = followed ? c.sizes(0) : std::nullopt, b = followed ? c.sizes(1) : std::nullopt;
-    if (!a || !b || a->size() != b->size() || c.x(0).rank() != 1 || c.x(1).rank() != 1) return binary<equal_of>(c);
-    any_array same(element_type::boolean, {static_cast<std::int64_t>(a->size())});
+    const any_tensor x0 = c.x(0);
+    if (!a || !b || a->size() != b->size() || x0.rank() > 1 || x0.rank() != c.x(1).rank()) return binary<equal_of>(c);
+    any_array same(element_type::boolean, x0.rank() == 0 ? extents() : extents(static_cast<std::int64_t>(a->size())));
     for (std::size_t i = 0; i < a->size(); ++i) {
         const extent &x = (*a)[i], &y = (*b)[i];
         const bool known = !x.is_named() && !y.is_named();

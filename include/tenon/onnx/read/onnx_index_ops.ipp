@@ -121,6 +121,21 @@ inline any_tensor sliced_in_step(const call& c, const any_tensor& x, int axis, s
     const any_tensor places = counted_to(c, *n, element_type::int64, begin == extent(0) ? any_tensor() : start);
     return places.node() ? untyped::gather(x, places, axis) : any_tensor();
 }
+// Part of an axis whose bounds are numbers of the step: how much that is a step finds out where it gets there.
+inline any_tensor sliced_by_values(const call& c, const any_tensor& x, int axis, std::size_t i, std::int64_t step) {
+    if (step < 1) c.refuse("a step below 1 between bounds that are computed in the step");
+    const any_tensor n = size_of_axis(x, axis), at = untyped::arange_like(x, element_type::int64, axis);
+    const auto bound = [&](int input) {
+        const auto k = static_cast<std::int64_t>(i);
+        const any_tensor v = untyped::cast(part_along(c.x(input), 0, k, k + 1), element_type::int64);
+        return untyped::maximum(untyped::select(untyped::less(v, 0), untyped::add(v, n), v), 0);
+    };
+    const any_tensor begin = bound(1);
+    any_tensor chosen = untyped::logical_and(untyped::greater_equal(at, begin), untyped::less(at, bound(2)));
+    if (step > 1)
+        chosen = untyped::logical_and(chosen, untyped::equal(untyped::mod(untyped::subtract(at, begin), step), 0));
+    return untyped::gather(x, untyped::squeeze(untyped::nonzero(chosen), {1}), axis);
+}
 inline void slice(const call& c) {
     const any_tensor x = c.x();
     std::vector<extent> begins, ends; // of which some may be sizes that are known in the step only
@@ -128,6 +143,11 @@ inline void slice(const call& c) {
     const auto bounds = [&](int i, const char* what) {
         if (c.in(i).sizes) return *c.in(i).sizes;
         std::vector<extent> list;
+        const any_tensor t = c.x(i);
+        if (!c.known(i) && t.rank() == 1 && t.extents().is_static() && is_integer(t.element())) {
+            list.assign(static_cast<std::size_t>(within(c, t.extents().elements(), 0, max_rank, what)), computed_size);
+            return list;
+        }
         for (const std::int64_t n : c.integers(i, what)) list.push_back(size_entry(n));
         return list;
     };
@@ -162,10 +182,8 @@ inline void slice(const call& c) {
     for (std::size_t i = 0; i < begins.size(); ++i) {
         if (!is_open(i)) continue;
         const int axis = axis_in(c, axes[i], x.rank());
-        const any_tensor part = steps[i] == 1 ? sliced_in_step(c, v.first, axis, i, begins[i], ends[i]) : any_tensor();
-        if (!part.node())
-            (void)c.known(ends[i].is_named() ? 2 : 1,
-                          ends[i].is_named() ? "the ends" : "the starts"); // which complains
+        any_tensor part = steps[i] == 1 ? sliced_in_step(c, v.first, axis, i, begins[i], ends[i]) : any_tensor();
+        if (!part.node()) part = sliced_by_values(c, v.first, axis, i, steps[i]);
         v.first = part;
     }
     if (c.in(0).sizes && begins.size() == 1 && !is_open(0)) {

@@ -121,18 +121,28 @@ struct pool_windows {
         return all;
     }
 
-    // By Tenon's own.
-    any_tensor plain(bool average) const {
+    // By Tenon's own; what was asked to be around the image is left out, or counts as zeros.
+    any_tensor plain(bool average, bool zeros = false) const {
         const auto of = [&](std::int64_t n) { return small(c, n, "a number of the window"); };
         const auto at = [&](const auto& list, std::size_t i) { return of(list[i]); };
-        const any_tensor x = rank == 4 ? c.last() : channels_last(c.x());
+        any_tensor x = rank == 4 ? c.last() : channels_last(c.x());
+        std::vector<window_side> left = sides;
+        if (zeros) {
+            std::vector<margin> around(static_cast<std::size_t>(rank));
+            for (std::size_t i = 0; i < kernel.size(); ++i) {
+                around[i + 1] = {inner[i].before, inner[i].after};
+                left[i].before -= inner[i].before;
+                left[i].after -= inner[i].after;
+            }
+            x = untyped::pad(x, around, 0);
+        }
         if (rank == 3) {
-            const pool1d_options o{at(kernel, 0), of(sides[0].stride),
-                                   tenon::pad(0, 0, of(sides[0].before), of(sides[0].after)), false,
-                                   of(sides[0].dilation)};
+            const pool1d_options o{at(kernel, 0), of(left[0].stride),
+                                   tenon::pad(0, 0, of(left[0].before), of(left[0].after)), false,
+                                   of(left[0].dilation)};
             return average ? untyped::average_pool1d(x, o) : untyped::max_pool1d(x, o);
         }
-        const window_side &h = sides[sides.size() - 2], &w = sides.back();
+        const window_side &h = left[left.size() - 2], &w = left.back();
         const padding plane = tenon::pad(of(h.before), of(h.after), of(w.before), of(w.after));
         if (rank == 4) {
             const pool2d_options o{{at(kernel, 0), at(kernel, 1)},
@@ -143,10 +153,10 @@ struct pool_windows {
             return average ? untyped::average_pool2d(x, o) : untyped::max_pool2d(x, o);
         }
         const pool3d_options o{{at(kernel, 0), at(kernel, 1), at(kernel, 2)},
-                               {of(sides[0].stride), of(h.stride), of(w.stride)},
-                               {plane, of(sides[0].before), of(sides[0].after)},
+                               {of(left[0].stride), of(h.stride), of(w.stride)},
+                               {plane, of(left[0].before), of(left[0].after)},
                                false,
-                               {of(sides[0].dilation), of(h.dilation), of(w.dilation)}};
+                               {of(left[0].dilation), of(h.dilation), of(w.dilation)}};
         return average ? untyped::average_pool3d(x, o) : untyped::max_pool3d(x, o);
     }
     void give_plain(const any_tensor& y) const { rank == 4 ? c.give_last(y) : c.give(channels_second(y)); }
@@ -206,7 +216,7 @@ inline void max_pool(const call& c) {
 inline void average_pool(const call& c) {
     const pool_windows w(c);
     const bool all = c.integer("count_include_pad", 0) != 0 && w.padded;
-    if (!w.far && !all) return w.give_plain(w.plain(true));
+    if (!w.far) return w.give_plain(w.plain(true, all));
     const any_tensor sum = w.sum_of_places([](const any_tensor& x) { return x; });
     c.give(untyped::divide(sum, w.counts(all, sum.element())));
 }

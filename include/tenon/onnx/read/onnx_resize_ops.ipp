@@ -136,9 +136,7 @@ inline any_tensor resized_like(const call& c, const any_tensor& x, int axis, con
             tenon::add<fill_sizes_op>({element_type::boolean, index_list{fill_sizes_op::copied(0, axis)}, 0}, {x});
         const any_tensor all = untyped::repeat(old, static_cast<int>(p), 0);
         if (q > 1) return untyped::slice(all, {{q - 1, unbounded, q}});
-        const auto sum = x.extents()[axis].is_named() ? sum_of(x.extents()[axis]) : std::nullopt;
-        const auto named = sum ? times(*sum, *sum_of(extent(static_cast<std::int64_t>(p)))) : std::nullopt;
-        return named ? with_size_named(all, 0, size_of(c, *named)) : all;
+        return with_multiple(c, all, 0, x.extents()[axis], static_cast<std::int64_t>(p));
     }
     return {};
 }

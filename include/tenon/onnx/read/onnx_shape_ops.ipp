@@ -13,6 +13,7 @@
 #include <tenon/ops/reduce/reduction.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
@@ -264,7 +265,23 @@ inline void expand(const call& c) {
 }
 
 inline void tile(const call& c) {
-    const any_tensor x = c.x();
+    if (c.inputs() == 2 && c.in(1).sizes)
+        for (int i = 0; i < c.x().rank(); ++i) c.name_size(0, i);
+    any_tensor x = c.x();
+    if (c.inputs() == 2 && c.in(1).sizes) { // as often as sizes say
+        const std::vector<extent> often = *c.in(1).sizes;
+        if (static_cast<int>(often.size()) != x.rank()) c.wrong("it has " + std::to_string(often.size()) + " repeats");
+        for (int i = 0; i < x.rank(); ++i) {
+            const extent &e = often[static_cast<std::size_t>(i)], &own = x.extents()[i];
+            if (e == extent(1)) continue;
+            const auto n = sum_of(e), d = own.is_dynamic() ? std::nullopt : sum_of(own),
+                       all = n && d ? times(*n, *d) : std::nullopt;
+            const any_tensor places = all ? counted_to(c, *all, element_type::int64, {}) : any_tensor();
+            if (!places.node()) (void)c.known(1, "the repeats"); // which complains
+            x = untyped::gather(x, untyped::mod(places, size_of_axis(x, i)), i);
+        }
+        return c.give(x);
+    }
     if (c.inputs() != 3) return c.give(untyped::tile(x, index_list(c.integers(1, "the repeats"))));
     // Of set 1: how often, and along which axis, of x's type.
     const double n = c.real(1, "how often it is repeated"), axis = c.real(2, "the axis");
@@ -375,7 +392,8 @@ inline void depth_to_space(const call& c) {
         columns_first ? untyped::transpose(apart, {0, 1, 4, 2, 5, 3}) : untyped::transpose(apart, {0, 3, 4, 1, 5, 2});
     const auto times = [&](const extent& e) { return e.is_number() ? e.size * b : reshape_op::deduced; };
     const any_tensor high = reshaped(moved, {n, out, times(x.extents()[2]), reshape_op::copied(4), b});
-    c.give(reshaped(high, {n, out, reshape_op::copied(2), times(x.extents()[3])}));
+    const any_tensor y = reshaped(high, {n, out, reshape_op::copied(2), times(x.extents()[3])});
+    c.give(with_multiple(c, with_multiple(c, y, 2, x.extents()[2], b), 3, x.extents()[3], b));
 }
 inline void space_to_depth(const call& c) {
     const any_tensor x = c.x();

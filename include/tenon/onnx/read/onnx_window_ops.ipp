@@ -132,8 +132,12 @@ inline void give_windows(const call& c, any_tensor y) {
     c.give(channels_second(y));
 }
 inline void convolve(const call& c) {
-    const any_tensor w = c.x(1), x = w.rank() == 4 ? c.last() : channels_last(c.x());
+    const any_tensor w = c.x(1);
+    any_tensor x = w.rank() == 4 ? c.last() : channels_last(c.x());
     const std::vector<std::int64_t> kernel = kernel_of(c, x, w);
+    const extent &channels = w.extents()[1], &own = x.extents()[x.rank() - 1];
+    if (own.is_named() && channels.is_number()) // as the weights say, whatever the model calls it
+        x = with_size_named(x, x.rank() - 1, channels.size * small(c, c.integer("group", 1), "group"));
     give_windows(c, moved_windows(c, x, spatial_first(w), window_sides(c, spatial_sizes(x, true), kernel),
                                   small(c, c.integer("group", 1), "group"), false));
 }
