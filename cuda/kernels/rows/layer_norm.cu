@@ -346,7 +346,7 @@ void layer_norm_gradient(element_type element, const void* x, const void* gamma,
         C* const partial = dgamma || dbeta ? reinterpret_cast<C*>(scratch) : nullptr;
         const std::size_t room = partial && l.lines > 1 ? static_cast<std::size_t>(2 * l.n) * sizeof(C) : 0;
         if (parts > 0 && (dx || partial))
-            with_row_kind(l, {x, gamma, dy, dx}, [&]<line_kind Kind>() {
+            with_row_kind(l, {x, gamma, dy, more, dx}, [&]<line_kind Kind>() {
                 launch(l.tiles == 1 ? layer_norm_gradient_rows<T, Kind> : layer_norm_gradient_long_rows<T, Kind>,
                        static_cast<unsigned>(parts), l.block(), room, stream, static_cast<const T*>(x),
                        static_cast<const T*>(gamma), static_cast<const T*>(dy), static_cast<const C*>(mean),

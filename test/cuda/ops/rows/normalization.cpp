@@ -1,8 +1,10 @@
 // Layer normalisation on a GPU beside the host, which computes in double.
 
+#include <cuda/kernels/rows/layer_norm.hpp>
 #include <tenon/graph/add_node.hpp>
 
 #include "tests.hpp"
+#include "device_array.hpp"
 #include "../both_devices.hpp"
 #include "../random/drawn_numbers.hpp"
 
@@ -66,4 +68,29 @@ TEST_CASE("GPU: the gradient of gamma alone needs no more than it") {
     };
     const auto all = gradients({0, 1, 2});
     for (int i = 0; i < 3; ++i) CHECK(same_bits(gradients({i})[0], all[static_cast<std::size_t>(i)]));
+}
+
+TEST_CASE("GPU: what is added to layer_norm's gradient may begin anywhere: in a loop it is a slice") {
+    constexpr std::size_t rows = 3, n = 8; // of which 16 bytes are read at once where all begin so
+    std::mt19937 random = cuda::testing::seeded();
+    const auto numbers = [&](std::size_t count) {
+        std::vector<float> all(count);
+        for (float& v : all) v = static_cast<float>(random() % 2001) / 1000 - 1;
+        return all;
+    };
+    using floats = cuda::testing::device_array<float>;
+    std::vector<float> added = numbers(rows * n + 1);
+    const floats apart(added);
+    added.erase(added.begin());
+    const floats whole(added), x(numbers(rows * n)), gamma(numbers(n)), dy(numbers(rows * n)), mean(numbers(rows)),
+        factor(numbers(rows));
+    const auto gradient = [&](const float* more) {
+        floats dx(rows * n);
+        cuda::layer_norm_gradient(element_type::float32, x.get(), gamma.get(), dy.get(), mean.get(), factor.get(), more,
+                                  dx.get(), nullptr, nullptr, nullptr,
+                                  cuda::lay_gradient_rows(element_type::float32, rows, n), nullptr);
+        return dx.read();
+    };
+    const std::vector<float> found = gradient(apart.get() + 1), wanted = gradient(whole.get());
+    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(found[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
 }
