@@ -18,7 +18,7 @@ public:
     static std::unique_ptr<library_transform> make(gpu_context& on, const fourier_transform& t, element_type e);
     virtual ~library_transform() = default;
 
-    /// Of device memory that run() needs.
+    /// Of device memory that run() needs, aligned to 256.
     virtual std::size_t workspace_bytes() const noexcept = 0;
     /// Gives the stream the transforms. Thread-safe.
     virtual void run(const void* x, void* y, std::byte* workspace, void* stream) = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 /// How kernels share out their scratch memory.
 
@@ -18,6 +19,14 @@ public:
         return static_cast<T*>(static_cast<void*>(piece));
     }
     std::size_t taken() const { return taken_; }
+
+    /// Scratch memory begins at multiples of 64 bytes alone. What libraries work in, which suppose what cudaMalloc gives, is `slack` bytes
+    /// longer, and begins here.
+    static constexpr std::size_t slack = alignment - 64;
+    static std::byte* aligned(std::byte* scratch) {
+        const auto past = reinterpret_cast<std::uintptr_t>(scratch) % alignment;
+        return past == 0 ? scratch : scratch + (alignment - past);
+    }
 
 private:
     std::byte* begin_;

@@ -73,7 +73,7 @@ public:
 
     std::size_t cholesky_bytes(element_type e, std::int64_t n) override {
         int count = 0;
-        const std::lock_guard lock(guard_);
+        const auto lock = turn();
         if (is_double(e))
             TENON_CALL(cusolverDnDpotrf_bufferSize, CUBLAS_FILL_MODE_UPPER, int_of(n), nullptr, int_of(n), &count);
         else TENON_CALL(cusolverDnSpotrf_bufferSize, CUBLAS_FILL_MODE_UPPER, int_of(n), nullptr, int_of(n), &count);
@@ -92,7 +92,7 @@ public:
 
     std::size_t pivots_bytes(element_type e, std::int64_t n) override {
         int count = 0;
-        const std::lock_guard lock(guard_);
+        const auto lock = turn();
         if (is_double(e)) TENON_CALL(cusolverDnDgetrf_bufferSize, int_of(n), int_of(n), nullptr, int_of(n), &count);
         else TENON_CALL(cusolverDnSgetrf_bufferSize, int_of(n), int_of(n), nullptr, int_of(n), &count);
         return bytes_of(count, e);
@@ -162,33 +162,37 @@ private:
     static std::size_t bytes_of(int count, element_type e) { return static_cast<std::size_t>(count) * size_of(e); }
     int qr_count(std::int64_t m, std::int64_t n) {
         int count = 0;
-        const std::lock_guard lock(guard_);
+        const auto lock = turn();
         TENON_CALL(cusolverDnDgeqrf_bufferSize, int_of(m), int_of(n), nullptr, int_of(m), &count);
         return count;
     }
     int q_count(std::int64_t m, std::int64_t n) {
         int count = 0;
         const int k = int_of(std::min(m, n));
-        const std::lock_guard lock(guard_);
+        const auto lock = turn();
         TENON_CALL(cusolverDnDorgqr_bufferSize, int_of(m), k, k, nullptr, int_of(m), nullptr, &count);
         return count;
     }
     int eigh_count(std::int64_t n) {
         int count = 0;
-        const std::lock_guard lock(guard_);
+        const auto lock = turn();
         TENON_CALL(cusolverDnDsyevd_bufferSize, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, int_of(n), nullptr,
                    int_of(n), nullptr, &count);
         return count;
     }
     int svd_count(std::int64_t m, std::int64_t n) {
         int count = 0;
-        const std::lock_guard lock(guard_);
+        const auto lock = turn();
         TENON_CALL(cusolverDnDgesvd_bufferSize, int_of(m), int_of(n), &count);
         return count;
     }
-    std::unique_lock<std::mutex> turn(void* stream) {
+    std::unique_lock<std::mutex> turn() {
         std::unique_lock lock(guard_);
-        on_.use();
+        on_.use(); // whichever GPU the caller had chosen
+        return lock;
+    }
+    std::unique_lock<std::mutex> turn(void* stream) {
+        auto lock = turn();
         TENON_CALL(cusolverDnSetStream, static_cast<cudaStream_t>(stream));
         return lock;
     }

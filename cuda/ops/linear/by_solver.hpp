@@ -21,7 +21,8 @@ public:
 protected:
     solver_kernel(const kernel_setup& s, const extents& of_batch, const char* wrong, std::shared_ptr<solver> of,
                   std::size_t library_bytes, std::size_t own_bytes) :
-        matrices_kernel(s, of_batch, wrong, padded(library_bytes) + own_bytes + memory_pieces::alignment),
+        matrices_kernel(s, of_batch, wrong,
+                        padded(library_bytes) + own_bytes + memory_pieces::alignment + memory_pieces::slack),
         by(std::move(of)),
         library_bytes_(padded(library_bytes)) {}
     static std::size_t padded(std::size_t bytes) {
@@ -39,11 +40,11 @@ protected:
         for (const piece& p : pieces) of.take(static_cast<std::size_t>(p.elements) * p.element_bytes);
         return of.taken();
     }
-    std::byte* library_work(const kernel_run& r) const { return work(r); }
+    std::byte* library_work(const kernel_run& r) const { return memory_pieces::aligned(work(r)); }
     /// cuSOLVER's *info, then our own pieces.
-    int* info(const kernel_run& r) const { return reinterpret_cast<int*>(work(r) + library_bytes_); }
+    int* info(const kernel_run& r) const { return reinterpret_cast<int*>(library_work(r) + library_bytes_); }
     memory_pieces pieces(const kernel_run& r) const {
-        return memory_pieces(work(r) + library_bytes_ + memory_pieces::alignment);
+        return memory_pieces(library_work(r) + library_bytes_ + memory_pieces::alignment);
     }
     /// Matrix i of an operand or result of such matrices.
     const void* matrix_in(const void* all, std::int64_t i, std::int64_t elements) const {

@@ -8,6 +8,7 @@
 #include <cuda/kernels/linear/filter_gradient.hpp>
 #include <cuda/kernels/linear/input_gradient.hpp>
 #include <cuda/ops/kernel_table.hpp>
+#include <cuda/ops/memory_pieces.hpp>
 #include <tenon/ops/linear/convolution.hpp>
 
 namespace tenon::cuda {
@@ -59,7 +60,9 @@ public:
     // False where the plan leaves bias and relu to us.
     bool has_after() const { return has_after_; }
 
-    std::size_t scratch_bytes() const { return plan_ ? turned_bytes() + plan_->workspace_bytes() : 0; }
+    std::size_t scratch_bytes() const {
+        return plan_ ? turned_bytes() + plan_->workspace_bytes() + memory_pieces::slack : 0;
+    }
     // Filters turned for cuDNN lie at the start of the scratch memory.
     void turn(const void* w, const kernel_run& r) const {
         filters_by_output(w, r.scratch, sizes.kernel_h * sizes.kernel_w, sizes.group_in(), sizes.out_channels,
@@ -72,7 +75,8 @@ public:
     void run(const kernel_run& r, std::initializer_list<const void*> operands) const {
         std::vector<void*> data;
         for (const void* p : operands) data.push_back(const_cast<void*>(p));
-        plan_->run(r.stream, data, plan_->workspace_bytes() ? r.scratch + turned_bytes() : nullptr);
+        plan_->run(r.stream, data,
+                   plan_->workspace_bytes() ? memory_pieces::aligned(r.scratch + turned_bytes()) : nullptr);
     }
 
     const convolution_sizes sizes;

@@ -3,6 +3,7 @@
 #include <cuda/fft/transforms.hpp>
 #include <cuda/kernels/linear/fourier.hpp>
 #include <cuda/ops/kernel_table.hpp>
+#include <cuda/ops/memory_pieces.hpp>
 #include <tenon/ops/linear/fourier.hpp>
 
 namespace tenon::cuda {
@@ -18,12 +19,13 @@ public:
         element_(s.inputs[0].element),
         library_(library_transform::make(*s.gpu, t, element_)) {}
     std::size_t scratch_bytes() const override {
-        return library_ ? library_->workspace_bytes() : fourier_bytes(transform_, passes_, element_);
+        return library_ ? library_->workspace_bytes() + memory_pieces::slack
+                        : fourier_bytes(transform_, passes_, element_);
     }
     double cost() const override { return 10000 + 0.02 * static_cast<double>(transform_.numbers() * passes_.count); }
     void run(const kernel_run& r) override {
         if (!r.out[0] || transform_.rows == 0) return;
-        if (library_) library_->run(r.in[0], r.out[0], r.scratch, r.stream);
+        if (library_) library_->run(r.in[0], r.out[0], memory_pieces::aligned(r.scratch), r.stream);
         else transform(transform_, passes_, element_, r.in[0], r.out[0], r.scratch, r.stream);
     }
 

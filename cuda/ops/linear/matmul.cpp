@@ -10,6 +10,7 @@
 #include <cuda/kernels/linear/convolution.hpp>
 #include <cuda/kernels/linear/float8.hpp>
 #include <cuda/ops/kernel_table.hpp>
+#include <cuda/ops/memory_pieces.hpp>
 #include <tenon/op/attributes.hpp>
 #include <tenon/ops/linear/matmul.hpp>
 #include <tenon/ops/linear/matmul_float8.hpp>
@@ -76,8 +77,7 @@ public:
             sum_pixels(r.in[d_.sums_a ? 0 : 1], d_.k, summed(), d_.element, beside, r.scratch, r.stream);
     }
     std::size_t scratch_bytes() const override {
-        const std::size_t of_library =
-            needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;
+        const std::size_t of_library = needs_workspace() ? library_->workspace_bytes() + memory_pieces::slack : 0;
         return std::max(of_library, has_sums() ? sum_pixels_scratch(d_.k, summed()) : 0);
     }
     bool may_share(int i, int) const override { return d_.addend && i == 2; }
@@ -107,10 +107,7 @@ private:
     std::int64_t summed() const { return d_.sums_a ? d_.m : d_.n; } // of sums, how many
     bool needs_workspace() const { return library_ && library_->workspace_bytes() > 0; }
     std::byte* workspace(const kernel_run& r) const {
-        if (!needs_workspace()) return nullptr;
-        constexpr auto alignment = std::uintptr_t{lt_product::workspace_alignment};
-        const auto at = reinterpret_cast<std::uintptr_t>(r.scratch);
-        return r.scratch + ((alignment - at % alignment) % alignment);
+        return needs_workspace() ? memory_pieces::aligned(r.scratch) : nullptr;
     }
 
     const gemm_description d_;
@@ -191,7 +188,7 @@ public:
     }
     void run(const kernel_run& r) override {
         if (!r.out[0] || elements_ == 0) return;
-        std::byte* at = aligned(r.scratch);
+        std::byte* at = memory_pieces::aligned(r.scratch);
         const auto take = [&at](std::size_t bytes) { return std::exchange(at, at + padded(bytes)); };
         auto* const scales = reinterpret_cast<float8_scales*>(take(sizeof(float8_scales)));
         float8_operand operands[2] = {operands_[0], operands_[1]};
@@ -219,7 +216,7 @@ public:
         scale_back(element_, static_cast<const float*>(result), r.out[0], elements_, scales, r.stream);
     }
     std::size_t scratch_bytes() const override {
-        return lt_product::workspace_alignment + padded(sizeof(float8_scales)) + padded(operand_bytes(0)) +
+        return memory_pieces::slack + padded(sizeof(float8_scales)) + padded(operand_bytes(0)) +
                padded(operand_bytes(1)) + padded(result_bytes()) + (library_ ? padded(library_->workspace_bytes()) : 0);
     }
     double cost() const override {
@@ -228,12 +225,8 @@ public:
 
 private:
     static constexpr std::size_t padded(std::size_t bytes) {
-        constexpr std::size_t to = lt_product::workspace_alignment;
+        constexpr std::size_t to = memory_pieces::alignment;
         return (bytes + to - 1) / to * to;
-    }
-    static std::byte* aligned(std::byte* p) {
-        constexpr auto to = std::uintptr_t{lt_product::workspace_alignment};
-        return p + (to - reinterpret_cast<std::uintptr_t>(p) % to) % to;
     }
     std::size_t operand_bytes(int i) const {
         const float8_operand& x = operands_[i];

@@ -64,7 +64,7 @@ protected:
         if (!plan) return {s.rows, nullptr, nullptr, of.taken()};
         if (layout.has_lengths)
             s.lengths = of.take<std::int32_t>(2 * static_cast<std::size_t>(layout.batch) * sizeof(std::int32_t));
-        s.workspace = of.take<std::byte>(plan->workspace_bytes());
+        s.workspace = memory_pieces::aligned(of.take<std::byte>(plan->workspace_bytes() + memory_pieces::slack));
         s.bytes = of.taken();
         return s;
     }

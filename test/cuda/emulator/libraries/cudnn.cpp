@@ -211,6 +211,9 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
     auto* const workspace = pack.value<std::byte*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
     const std::size_t workspace_bytes = workspace_of[plan.engine];
     require(workspace_bytes == 0 || workspace, "no workspace is given", CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    // What cudaMalloc gives: of less nothing is documented.
+    require(reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0, "the workspace is not aligned to 256 bytes",
+            CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
     std::map<std::int64_t, std::byte*> data;
     for (std::size_t i = 0; i < uids.size(); ++i)
         require(data.emplace(uids[i], static_cast<std::byte*>(pointers[i])).second, "a tensor is given twice",

@@ -167,6 +167,7 @@ cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long* n, long
 
 cufftResult cufftSetWorkArea(cufftHandle handle, void* area) {
     TENON_REFUSE(cufftSetWorkArea);
+    if (reinterpret_cast<std::uintptr_t>(area) % 256 != 0) return CUFFT_INVALID_VALUE; // what cudaMalloc gives
     return with_plan(handle, [&](plan& p) {
         p.area = area;
         return CUFFT_SUCCESS;

@@ -34,14 +34,18 @@ template <class T> using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynami
 template <class T> Eigen::Map<matrix<T>> as_matrix(T* a, int m, int n) { return {a, m, n}; }
 template <class T> Eigen::Map<const matrix<T>> as_matrix(const T* a, int m, int n) { return {a, m, n}; }
 
+bool is_current(int card) {
+    int current = -1;
+    return cudaGetDevice(&current) == cudaSuccess && current == card;
+}
+
 // Puts the work on the handle's stream, where nothing speaks against it.
 template <class F>
 cusolverStatus_t give(cusolverDnHandle_t h, const char* name, std::initializer_list<const void*> pointers, const F& f) {
     if (!h) return CUSOLVER_STATUS_NOT_INITIALIZED;
     for (const void* p : pointers)
         if (!p) return CUSOLVER_STATUS_INVALID_VALUE;
-    int card = -1;
-    if (cudaGetDevice(&card) != cudaSuccess || card != h->card) return CUSOLVER_STATUS_EXECUTION_FAILED;
+    if (!is_current(h->card)) return CUSOLVER_STATUS_EXECUTION_FAILED;
     cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
     if (cudaStreamIsCapturing(h->stream, &captured) != cudaSuccess || captured != cudaStreamCaptureStatusNone)
         return CUSOLVER_STATUS_EXECUTION_FAILED;
@@ -57,10 +61,12 @@ cusolverStatus_t give(cusolverDnHandle_t h, const char* name, std::initializer_l
     return tenon::emulator::enqueue(h->stream, name, work) == cudaSuccess ? CUSOLVER_STATUS_SUCCESS
                                                                           : CUSOLVER_STATUS_EXECUTION_FAILED;
 }
-// Working memory of a call, in elements, all of which it writes.
+// Working memory of a call, in elements, all of which it writes; aligned as cudaMalloc gives it, of less nothing is documented.
 int work_of(int m, int n) { return 3 * (m + n) + 17; }
+bool is_aligned(const void* work) { return reinterpret_cast<std::uintptr_t>(work) % 256 == 0; }
 cusolverStatus_t tell(cusolverDnHandle_t h, int m, int n, int lda, int* count) {
     if (!h) return CUSOLVER_STATUS_NOT_INITIALIZED;
+    if (!is_current(h->card)) return CUSOLVER_STATUS_EXECUTION_FAILED;
     if (m < 0 || n < 0 || lda < m || !count) return CUSOLVER_STATUS_INVALID_VALUE;
     *count = work_of(m, n);
     return CUSOLVER_STATUS_SUCCESS;
@@ -70,7 +76,8 @@ template <class T> void spoil(T* work, int count) { std::fill_n(work, count, sta
 template <class T>
 cusolverStatus_t potrf(cusolverDnHandle_t h, const char* name, cublasFillMode_t uplo, int n, T* a, int lda, T* work,
                        int count, int* info) {
-    if (uplo != CUBLAS_FILL_MODE_UPPER || lda != n || count < work_of(n, n)) return CUSOLVER_STATUS_INVALID_VALUE;
+    if (uplo != CUBLAS_FILL_MODE_UPPER || lda != n || count < work_of(n, n) || !is_aligned(work))
+        return CUSOLVER_STATUS_INVALID_VALUE;
     return give(h, name, {a, work, info}, [=] {
         spoil(work, count);
         *info = 0;
@@ -95,7 +102,7 @@ cusolverStatus_t potrf(cusolverDnHandle_t h, const char* name, cublasFillMode_t 
 template <class T>
 cusolverStatus_t getrf(cusolverDnHandle_t h, const char* name, int m, int n, T* a, int lda, T* work, int* pivots,
                        int* info) {
-    if (m != n || lda != m) return CUSOLVER_STATUS_INVALID_VALUE;
+    if (m != n || lda != m || !is_aligned(work)) return CUSOLVER_STATUS_INVALID_VALUE;
     return give(h, name, {a, work, pivots, info}, [=] {
         spoil(work, work_of(m, n));
         *info = 0;
@@ -236,7 +243,7 @@ cusolverStatus_t cusolverDnDgeqrf_bufferSize(cusolverDnHandle_t h, int m, int n,
 cusolverStatus_t cusolverDnDgeqrf(cusolverDnHandle_t h, int m, int n, double* a, int lda, double* taus, double* work,
                                   int count, int* info) {
     TENON_REFUSE(cusolverDnDgeqrf);
-    if (lda != m || count < work_of(m, n)) return CUSOLVER_STATUS_INVALID_VALUE;
+    if (lda != m || count < work_of(m, n) || !is_aligned(work)) return CUSOLVER_STATUS_INVALID_VALUE;
     return give(h, "cusolverDnDgeqrf", {a, taus, work, info}, [=] {
         spoil(work, count);
         *info = 0;
@@ -254,7 +261,7 @@ cusolverStatus_t cusolverDnDorgqr_bufferSize(cusolverDnHandle_t h, int m, int n,
 cusolverStatus_t cusolverDnDorgqr(cusolverDnHandle_t h, int m, int n, int k, double* a, int lda, const double* taus,
                                   double* work, int count, int* info) {
     TENON_REFUSE(cusolverDnDorgqr);
-    if (lda != m || n > m || k != n || count < work_of(m, n)) return CUSOLVER_STATUS_INVALID_VALUE;
+    if (lda != m || n > m || k != n || count < work_of(m, n) || !is_aligned(work)) return CUSOLVER_STATUS_INVALID_VALUE;
     return give(h, "cusolverDnDorgqr", {a, taus, work, info}, [=] {
         spoil(work, count);
         *info = 0;
@@ -278,7 +285,8 @@ cusolverStatus_t cusolverDnDsyevd_bufferSize(cusolverDnHandle_t h, cusolverEigMo
 cusolverStatus_t cusolverDnDsyevd(cusolverDnHandle_t h, cusolverEigMode_t mode, cublasFillMode_t uplo, int n, double* a,
                                   int lda, double* w, double* work, int count, int* info) {
     TENON_REFUSE(cusolverDnDsyevd);
-    if (mode != CUSOLVER_EIG_MODE_VECTOR || uplo != CUBLAS_FILL_MODE_LOWER || lda != n || count < work_of(n, n))
+    if (mode != CUSOLVER_EIG_MODE_VECTOR || uplo != CUBLAS_FILL_MODE_LOWER || lda != n || count < work_of(n, n) ||
+        !is_aligned(work))
         return CUSOLVER_STATUS_INVALID_VALUE;
     return give(h, "cusolverDnDsyevd", {a, w, work, info}, [=] {
         spoil(work, count);
@@ -298,7 +306,7 @@ cusolverStatus_t cusolverDnDgesvd(cusolverDnHandle_t h, signed char jobu, signed
                                   int lda, double* s, double* u, int ldu, double* vt, int ldvt, double* work, int count,
                                   double*, int* info) {
     TENON_REFUSE(cusolverDnDgesvd);
-    if (m < n || lda != m || ldu != m || ldvt != n || jobu != jobvt || count < work_of(m, n) ||
+    if (m < n || lda != m || ldu != m || ldvt != n || jobu != jobvt || count < work_of(m, n) || !is_aligned(work) ||
         (jobu != 'N' && (jobu != 'S' || !u || !vt)))
         return CUSOLVER_STATUS_INVALID_VALUE;
     return give(h, "cusolverDnDgesvd", {a, s, work, info}, [=] {

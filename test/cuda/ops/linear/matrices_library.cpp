@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <cuda/device/context.hpp>
+#include <cuda/solver/solver.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/tenon.hpp>
 
@@ -166,6 +168,21 @@ TEST_CASE("a large matrix for which there is no result is named as a small one i
             CHECK_MESSAGE(said.find(r.words) != std::string::npos, said);
         }
         CHECK(cusolver::calls() > 0);
+    }
+}
+
+TEST_CASE("cuSOLVER is asked for its memory on the GPU that it is for, whichever is the current one") {
+    const machine two(2);
+    gpu_context first(0), second(1);
+    const auto by = cuda::solver::of(second, 70, 70, 1);
+    REQUIRE(by);
+    const std::function<std::size_t()> asked[] = {
+        [&] { return by->cholesky_bytes(element_type::float32, 70); },
+        [&] { return by->pivots_bytes(element_type::float64, 70); }, [&] { return by->qr_bytes(70, 70); },
+        [&] { return by->eigh_bytes(70); }, [&] { return by->svd_bytes(70, 70); }};
+    for (const auto& ask : asked) {
+        first.use();
+        CHECK(ask() > 0);
     }
 }
 
