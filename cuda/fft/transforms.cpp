@@ -10,6 +10,7 @@
 #if defined(TENON_WITH_CUFFT)
 #include <cufft.h>
 
+#include <cuda/device/error.hpp>
 #include <cuda/device/library.hpp>
 #endif
 
@@ -75,8 +76,14 @@ public:
         require(answer, "cufftMakePlanMany64");
         return true;
     }
-    std::size_t workspace_bytes() const noexcept override { return area_bytes() + weighed_bytes(); }
+    std::size_t workspace_bytes() const noexcept override { return area_bytes() + weighed_bytes() + real_bytes(); }
     void run(const void* x, void* y, std::byte* workspace, void* stream) override {
+        void *const real = workspace + area_bytes() + weighed_bytes(), *to = y;
+        if (t_.from == spectrum::real && !is_for_complex(x)) {
+            copy(real, x, stream);
+            x = real;
+        }
+        if (t_.to == spectrum::real && !is_for_complex(y)) to = real;
         if (t_.from == spectrum::half) { // which cuFFT may write over
             void* const weighed = workspace + area_bytes();
             scale_half_spectrum(t_, e_, x, weighed, stream);
@@ -87,8 +94,9 @@ public:
             on_.use();
             require(f_.cufftSetStream(plan_, static_cast<cudaStream_t>(stream)), "cufftSetStream");
             if (library_bytes_ > 0) require(f_.cufftSetWorkArea(plan_, workspace), "cufftSetWorkArea");
-            execute(const_cast<void*>(x), y);
+            execute(const_cast<void*>(x), to);
         }
+        if (to != y) copy(y, to, stream);
         if (t_.to == spectrum::half) {
             if (t_.scale != 1 || t_.paired != 1) scale_half_spectrum(t_, e_, y, y, stream);
         } else if (t_.to == spectrum::complex && t_.scale != 1)
@@ -105,6 +113,18 @@ private:
     std::size_t area_bytes() const { return (library_bytes_ + 255) / 256 * 256; }
     std::size_t weighed_bytes() const {
         return t_.from == spectrum::half ? static_cast<std::size_t>(2 * t_.rows * t_.half()) * size_of(e_) : 0;
+    }
+    // cuFFT reads and writes real numbers, too, only where complex ones may lie. A tensor does, and a part of one, a slice of a loop, say, but
+    // for parts of an odd number of elements: those are copied.
+    std::size_t real_bytes() const {
+        const bool odd = t_.numbers() % 2 != 0 && (t_.from == spectrum::real || t_.to == spectrum::real);
+        return odd ? static_cast<std::size_t>(t_.numbers()) * size_of(e_) : 0;
+    }
+    bool is_for_complex(const void* p) const { return reinterpret_cast<std::uintptr_t>(p) % (2 * size_of(e_)) == 0; }
+    void copy(void* to, const void* from, void* stream) const {
+        check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(t_.numbers()) * size_of(e_), cudaMemcpyDeviceToDevice,
+                              static_cast<cudaStream_t>(stream)),
+              "cudaMemcpyAsync");
     }
     void execute(void* x, void* y) {
         const int direction = t_.inverse ? CUFFT_INVERSE : CUFFT_FORWARD;

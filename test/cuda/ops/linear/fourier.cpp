@@ -43,3 +43,26 @@ TEST_CASE("what was transformed on a GPU there and back, over two dimensions, is
             CHECK(got[0].data<double>()[i] == doctest::Approx(x.data<double>()[i]));
     }
 }
+
+TEST_CASE("rows of a loop's slices begin where complex numbers may not, and are transformed there all the same") {
+    std::mt19937_64 random(drawn_seed());
+    for (const element_type e : {element_type::float32, element_type::float64})
+        for (const char* how : {"own", ""}) {
+            INFO(std::string(how), " ", std::string(name_of(e)));
+            const environment by("TENON_CUDA_TRANSFORMS", how);
+            const any_array x = test::numbers(e, extents(4, 5), random), none = test::numbers(e, extents(), random);
+            using tensors = std::vector<any_tensor>;
+            const test::build_function build = [](const tensors& in) {
+                return untyped::scan(
+                    [](const tensors& carried, const tensors& slices) {
+                        const any_tensor half = untyped::rfft(slices[0]);
+                        return detail::carried_and_given{{carried[0]}, {half, untyped::irfft(half, 1, 5)}};
+                    },
+                    {in[1]}, {in[0]});
+            };
+            const auto got = run_on_gpu({&x, &none}, build);
+            const auto wanted = test::on_host_in_double({&x, &none}, build);
+            for (std::size_t o = 0; o < 3; ++o)
+                CHECK(test::difference(got[o], wanted[o], [&](std::int64_t) { return 1000 * test::spacing(e); }) == "");
+        }
+}
