@@ -377,7 +377,7 @@ void attention_gradient(element_type element, const attention_layout& l, const v
                                       static_cast<const T*>(v),    static_cast<const T*>(dout),
                                       static_cast<const C*>(logs), along};
         if (l.rows() > 0 && (dq || dk))
-            launch(sum_along<T>, blocks_for(l.rows(), 1, most_blocks), block_threads, 0, stream, l,
+            launch(sum_along<T>, blocks_for(32 * l.rows(), 1, most_blocks), block_threads, 0, stream, l,
                    static_cast<const T*>(out), static_cast<const T*>(dout), along, l.rows());
         const std::int64_t parts = tiles_of(l.size), of_queries = l.batch * l.heads * tiles_of(l.queries) * parts;
         if (dq && of_queries > 0)
