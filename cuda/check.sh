@@ -2,7 +2,8 @@
 # Builds and runs everything that needs a GPU, on a machine that has CUDA 13, CMake 3.25 and g++ 12 or newer; all else comes from
 # third_party/, which cuda/fetch_headers.sh has filled elsewhere. What tells most in a second comes first, and each row is written to
 # build/cuda/logs/rows as it is known: a command goes on where the last one stopped, however that ended, and tries what was skipped or not done
-# again after all that was not tried yet. Ends with 1 where something failed, now or before.
+# again after all that was not tried yet. A row of a program counts for that program alone: of another one, a newer pack's say, the check runs
+# anew. Ends with 1 where something failed, now or before.
 #
 #   cuda/check.sh [CHECK...]     those whose names begin so: build, tests/ops, benchmarks/training (all, where none is named)
 #   cuda/check.sh --list         their names, in order
@@ -38,7 +39,7 @@ while [ $# -gt 0 ]; do
     --again) again=yes ;;
     --record) record=yes ;;
     --one=*) one=${argument#*=} ;; # this script's own: a check as a process
-    -*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) wanted+=("$argument") ;;
     esac
 done
@@ -95,9 +96,36 @@ is_wanted() {
     return 1
 }
 
+# The file that a check is of, in the build folder; none where it is of the machine or of the sources.
+program_of() {
+    case $1 in
+    resources) echo cuda/libtenon_cuda.a ;;
+    tests/plans) echo test/cuda/cuda_plans ;;
+    tests/* | compiled/* | sanitizer/*) echo test/cuda/test_cuda_gpu ;;
+    benchmarks/*) echo "benchmarks/cuda/${1#*/}" ;;
+    peers) echo benchmarks/cuda/peer_rows ;;
+    graphs) echo test/random_graphs_gpu ;;
+    tour/*) echo "examples/$1" ;;
+    training/*) echo examples/fashion_mnist ;;
+    endurance) echo test/cuda/cuda_endurance ;;
+    esac
+}
+# In `stamp`: which program that is, as its bytes are now; empty where there is none.
+declare -A stamps=()
+find_stamp() {
+    local file
+    file=$build/$(program_of "$1")
+    stamp=
+    [ -f "$file" ] || return 0
+    [ -n "${stamps[$file]:-}" ] || stamps[$file]=$(sha256sum <"$file")
+    stamp=${stamps[$file]:0:16}
+}
+# Whether a row is of the program that is there, or there is none to compare with.
+is_of_stamp() { [ -z "$stamp" ] || [[ $1 == *$'\t'"$stamp" ]]; }
+
 # row NAME RESULT SECONDS
 row() {
-    printf '%s\t%s\t%s\n' "$@" >>"$rows"
+    printf '%s\t%s\t%s\t%s\n' "$@" "$stamp" >>"$rows"
     printf '%-44s %-40s %s s\n' "$@"
 }
 
@@ -186,12 +214,12 @@ has_tests() {
     return 77
 }
 gpu_tests() { has_tests "$1" && program test/cuda/test_cuda_gpu "--source-file=*/test/cuda/$1.cpp"; }
-# Of Tenon's own kernels: products and convolutions by NVIDIA's are left out, which order what they share in ways that racecheck does not
+# Of Tenon's own kernels: products, convolutions and attention by NVIDIA's are left out, which order what they share in ways that racecheck does not
 # know of.
 sanitizer() {
     has_tests "${1#*/}" || return
     command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
-    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own TENON_CUDA_TRANSFORMS=own TENON_CUDA_MATRICES=own compute-sanitizer --tool "${1%%/*}" --error-exitcode 1 \
+    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own TENON_CUDA_ATTENTION=own TENON_CUDA_TRANSFORMS=own TENON_CUDA_MATRICES=own compute-sanitizer --tool "${1%%/*}" --error-exitcode 1 \
         "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/${1#*/}.cpp"
 }
 peers() {
@@ -205,26 +233,27 @@ peers() {
 
 # The check of that name; 77, as for CTest, is "skipped", for the reason in the last line.
 run() {
-    local what=${1#*/}
+    local what=${1#*/} file
+    file=$(program_of "$1")
     case $1 in
     build/configure) configure ;;
     build/tests) compile test_cuda_gpu ;;
     build/training) compile benchmark_cuda_training ;;
     build/benchmarks) compile benchmark_cuda_{transformer,bandwidth,matmul,steps,kernel_time,peer_rows} ;;
     build/rest) compile tenon_gpu_tests example_fashion_mnist "${tour[@]/#/example_tour_}" ;;
-    resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/cuda/libtenon_cuda.a" ;;
+    resources) test/cuda/resources.sh "$root" "$(command -v nvcc)" "$build/$file" ;;
     tests/plans)
-        [ -x "$build/test/cuda/cuda_plans" ] || { echo "no cuDNN when this was built"; return 77; }
-        program test/cuda/cuda_plans
+        [ -x "$build/$file" ] || { echo "no cuDNN when this was built"; return 77; }
+        program "$file"
         ;;
     tests/*) gpu_tests "$what" ;;
     compiled/*) TENON_CUDA_TAPES=compiled gpu_tests "$what" ;;
-    benchmarks/*) program "benchmarks/cuda/$what" "--benchmark_repetitions=${TENON_CHECK_REPETITIONS:-9}" ;;
-    graphs) with_gpu test/random_graphs_gpu --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)" ;;
-    tour/*) with_gpu "examples/tour/$what" ;;
+    benchmarks/*) program "$file" "--benchmark_repetitions=${TENON_CHECK_REPETITIONS:-9}" ;;
+    graphs) with_gpu "$file" --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)" ;;
+    tour/*) with_gpu "$file" ;;
     training/dense) of_training ;;
     training/conv) of_training --model conv ;;
-    endurance) program test/cuda/cuda_endurance "${TENON_CHECK_STEPS:-1000000}" ;;
+    endurance) program "$file" "${TENON_CHECK_STEPS:-1000000}" ;;
     sanitizer/*) sanitizer "$what" ;;
     peers) peers ;;
     facts) facts ;;
@@ -253,7 +282,7 @@ check() {
     [ $left -ge 5 ] || return 1
     [ "$limit" -le $left ] || limit=$left
     # Of a check in whose middle the machine is taken away: others come first the next time.
-    printf '%s\t**not done**: the command ended meanwhile\t0\n' "$name" >>"$rows"
+    row "$name" '**not done**: the command ended meanwhile' 0 >/dev/null
     # In a process group of its own, which is ended as a whole.
     timeout --kill-after=5 "$limit" "$root/cuda/check.sh" "--one=$name" >"$log" 2>&1 </dev/null
     code=$?
@@ -267,7 +296,7 @@ check() {
     row "$name" "$result" $((SECONDS - began))
     case $name:$code in benchmarks/*:0 | peers:0) cat "$log" ;; esac
     [ $code -eq 0 ] || [ $code -eq 77 ] || { status=1; tail -40 "$log"; }
-    case $name in build/*) [ $code -eq 0 ] ;; esac
+    case $name in build/*) stamps=() && [ $code -eq 0 ] ;; esac
 }
 
 # What rows say of each check, the last time, in the order in which they are run.
@@ -288,6 +317,8 @@ for turn in new left; do
         known=
         # Rows may have come from another machine, where something was built that is not there.
         case $name in build/*) [ -f "$build/CMakeCache.txt" ] ;; esac && [ $again = no ] && known=$(last_row "$name")
+        find_stamp "$name"
+        is_of_stamp "$known" || known=
         case $turn:$known in
         *: | new:build/*'**'* | left:*$'\t'skipped:* | left:*'**not done**'*) # what was missing may be there
             tried[$name]=yes
@@ -304,8 +335,11 @@ table="| check | result | seconds |
 "
 measured=
 while IFS= read -r name; do
-    IFS=$'\t' read -r _ result seconds <<<"$(last_row "$name")"
+    found=$(last_row "$name")
+    IFS=$'\t' read -r _ result seconds _ <<<"$found"
     [ -n "${result:-}" ] || continue
+    find_stamp "$name"
+    is_of_stamp "$found" || result+=", of another program"
     table+="| $name | $result | $seconds |"$'\n'
     case $name:$result in
     benchmarks/*:passed) figures=(-vE '^([0-9]{4}-|Running |Run on |CPU Caches|  L[1-3]|Load Average|\*\*\*)') ;;

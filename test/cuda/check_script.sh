@@ -15,7 +15,7 @@ echo '#include "emulator/control.hpp"' >"$tree/test/cuda/capture.cpp" # no test 
 printf 'before\n<!-- checked: begin -->\nold\n<!-- checked: end -->\nafter\n' >"$tree/docs/gpu.md"
 
 # No nvcc, no compute-sanitizer, no Python: what else the script needs.
-for tool in bash awk cat date dirname basename find grep sed sort tail head timeout mkdir touch cp rm stat tar uname nproc xz strip ldd du; do
+for tool in bash awk cat date dirname basename find grep sed sort tail head timeout mkdir touch cp rm stat tar uname nproc xz strip ldd du sha256sum; do
     ln -s "$(command -v $tool)" "$tree/bin/$tool"
 done
 program() { # NAME, and what it does
@@ -96,12 +96,21 @@ done
 grep -q '^### A card, 580.1, 80 MiB, 20' "$tree/docs/gpu.md" && grep -q '^G2: 1.00$' "$tree/docs/gpu.md" && grep -q '^after$' "$tree/docs/gpu.md" &&
     ! grep -qE '^(old|2020)' "$tree/docs/gpu.md" || { echo "docs/gpu.md is:"; cat "$tree/docs/gpu.md"; failed=1; }
 
-program bin/compute-sanitizer '' # what was skipped may be there now
+for word in PRODUCTS CONVOLUTIONS ATTENTION TRANSFORMS MATRICES; do own+="[ \"\$TENON_CUDA_$word\" = own ] && "; done
+program bin/compute-sanitizer "${own:-}true" # what was skipped may be there now; none of NVIDIA's kernels is looked at
 check tests sanitizer/memcheck/session
 expect sanitizer/memcheck/session passed
 ends_with 1 "a test that is not run again has failed before"
 check tests/recorded
 ends_with 0 "all that was asked for has passed"
+# Of another program all checks run anew, and those of the others stay.
+program programs/benchmarks/cuda/bandwidth 'echo "G2: 2.00"'
+echo '# built anew' >>"$tree/programs/test/cuda/test_cuda_gpu"
+check --record benchmarks tests/session
+[ "$(grep -c '^benchmarks/training.passed' "$tree/build/cuda/logs/rows")" = 1 ] || { echo "a program that is the same ran again"; failed=1; }
+[ "$(runs_of session)" = 2 ] || { echo "tests of which one is another program's ran $(runs_of session) times, not twice"; failed=1; }
+grep -q '^G2: 2.00$' "$tree/docs/gpu.md" || { echo "the figures are another program's"; failed=1; }
+grep -q '^| tests/recorded | passed, of another program |' "$tree/docs/gpu.md" || { echo "the table does not tell programs apart"; failed=1; }
 mv "$tree/bin/nvidia-smi" "$tree/no-card"
 cp "$tree/docs/gpu.md" "$tree/recorded.md"
 check --record tests/recorded
