@@ -133,9 +133,9 @@ struct nan_to_num_of {
 inline constexpr auto logit_of = [](auto p) { return log(p) - log1p(-p); };
 // At 0 lgamma(a + b) may be as infinite as they are, and where one of them is infinite the sum is.
 inline constexpr auto betaln_of = [](auto a, auto b) {
-    const auto none = a == zero || b == zero;
-    return select(is_inf(maximum(a, b)) && !none, -(maximum(a, b) * minimum(a, b)),
-                  lgamma(a) + lgamma(b) - select(none, zero, lgamma(a + b)));
+    const auto none = [=] { return a == zero || b == zero; };
+    return select(is_inf(maximum(a, b)) && !none(), -(maximum(a, b) * minimum(a, b)),
+                  lgamma(a) + lgamma(b) - select(none(), zero, lgamma(a + b)));
 };
 
 inline constexpr auto minus_root_of_half = number_of<bits_of(-0.70710678118654752440)>;

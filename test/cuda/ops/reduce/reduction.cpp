@@ -89,11 +89,14 @@ TEST_CASE("GPU: sum, mean and norms over any axes; integers wrap around") {
         const auto of_itself = [=](double v, double) { return rounding(e, v, v); };
         check_all(e, some, untyped::mean, [=](double v, double) { return rounding(e, 2, v); });
         check_all(
-            e, some, [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 1, a, k); }, of_itself);
+            e, some, [=](const auto& x, const auto& a, bool k, called_from) { return untyped::norm(x, 1, a, k); },
+            of_itself);
         check_all(
-            e, some, [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 2, a, k); }, of_itself);
+            e, some, [=](const auto& x, const auto& a, bool k, called_from) { return untyped::norm(x, 2, a, k); },
+            of_itself);
         check_all(
-            e, some, [=](const auto& x, const auto& a, bool k) { return untyped::norm(x, 0, a, k); }, exactly);
+            e, some, [=](const auto& x, const auto& a, bool k, called_from) { return untyped::norm(x, 0, a, k); },
+            exactly);
     }
 }
 
@@ -169,11 +172,14 @@ TEST_CASE("GPU: variance and standard deviation over any axes, far from 0 too") 
                 return rounding(e, e == element_type::float64 ? 10 + center : 10, 0) * n / std::max(n - less, 1.0);
             };
             check_all(
-                e, some, [=](const auto& x, const auto& a, bool k) { return untyped::variance(x, a, k, less); },
+                e, some,
+                [=](const auto& x, const auto& a, bool k, called_from) { return untyped::variance(x, a, k, less); },
                 [=](double v, double n) { return near(n) + rounding(e, v, v); }, less == 0);
             check_all(
                 e, some,
-                [=](const auto& x, const auto& a, bool k) { return untyped::standard_deviation(x, a, k, less); },
+                [=](const auto& x, const auto& a, bool k, called_from) {
+                    return untyped::standard_deviation(x, a, k, less);
+                },
                 [=](double v, double n) { return near(n) / std::max(v, std::sqrt(near(n))) + rounding(e, v, v); },
                 less == 0);
         }
