@@ -200,6 +200,25 @@ TEST_CASE_FIXTURE(
     }
 }
 
+TEST_CASE_FIXTURE(in_session, "as many of the largest as the step says") {
+    const std::string bytes = model(node("TopK", {"x", "k"}, {"y", "at"}) + node("Shape", {"z"}, {"m"}) +
+                                    node("TopK", {"x", "m"}, {"low", "there"}, int_attribute("largest", 0)) +
+                                    input(value("x", float_type, {"2", "n"})) + input(value("k", 7, {"1"})) +
+                                    input(value("z", float_type, {"m"})) + output(value("y", float_type, {"2", "k"})) +
+                                    output(value("at", 7, {"2", "k"})) + output(value("low", float_type, {"2", "m"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    CHECK(type_of(m.output("low")) == "float[2, m]");
+    const tn::array<float> x{{3, 1, 4, 2}, {-1, 5, 0, 6}};
+    tn::any_array k(tn::element_type::int64, {1});
+    *k.data<std::int64_t>() = 3;
+    const auto given = s.run_untyped({tn::feed(m.input("x"), x.untyped().share()), tn::feed(m.input("k"), k.share()),
+                                      tn::feed(m.input("z"), waves({2}, 1))},
+                                     m.outputs);
+    CHECK(given[0] == tn::array<float>{{4, 3, 2}, {6, 5, 0}}.untyped());
+    CHECK(given[1] == tn::array<std::int64_t>{{2, 0, 3}, {3, 1, 2}}.untyped());
+    CHECK(given[2] == tn::array<float>{{1, 2}, {-1, 0}}.untyped());
+}
+
 TEST_CASE_FIXTURE(in_session, "what a model calls its channels is the number that weights have; sizes repeat tensors, "
                               "and the same ones are equal") {
     // y = conv(x) has one channel that adds three; z = row t times under each other, where x.shape[2] is x.shape[2]

@@ -15,6 +15,10 @@
 #include <tenon/ops/shape/fill.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
+#include <tenon/ops/control/sized.hpp>
+#include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/shape/selection.hpp>
+#include <tenon/ops/shape/gather.hpp>
 
 /// Operators of ONNX that compute along axes: reductions, softmax, running sums, the largest.
 
@@ -110,12 +114,18 @@ inline void top_k(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", -1), x.rank());
     const bool largest = c.integer("largest", 1) != 0;
-    // All that the axis has, which has a name: in order.
-    if (const auto all = c.has(1) ? c.sizes(1) : std::nullopt;
-        all && all->size() == 1 && (*all)[0].is_named() && (*all)[0] == x.extents()[axis]) {
-        const any_tensor sorted = untyped::sort(x, axis, {largest});
-        c.give(sorted, 0);
-        return c.give(any_tensor({sorted.node(), 1}), 1);
+    if (c.has(1) && !c.known(1)) { // the first of all in order, as many as a size or a number of the step says
+        const any_tensor sorted = untyped::sort(x, axis, {largest}), where({sorted.node(), 1});
+        const auto said = c.sizes(1);
+        const auto n = said && said->size() == 1 ? sum_of(said->at(0)) : std::nullopt;
+        if (n && said->at(0) == x.extents()[axis]) return c.give(sorted, 0), c.give(where, 1);
+        any_tensor places = n ? counted_to(c, *n, element_type::int64, {}) : any_tensor();
+        if (!places.node())
+            places = untyped::squeeze(untyped::nonzero(untyped::less(untyped::arange_like(x, element_type::int64, axis),
+                                                                     untyped::cast(c.x(1), element_type::int64))),
+                                      {1});
+        c.give(untyped::gather(sorted, places, axis), 0);
+        return c.give(untyped::gather(where, places, axis), 1);
     }
     const std::int64_t k = c.has(1) ? c.integer(1, "k") : c.integer("k", 0);
     const any_tensor rows = untyped::moveaxis(x, axis, -1);
