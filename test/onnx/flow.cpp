@@ -364,3 +364,25 @@ TEST_CASE_FIXTURE(in_graph,
                                         output(value("s", 0, {})))));
           }).find("\"s\" is a sequence") != std::string::npos);
 }
+
+TEST_CASE_FIXTURE(in_graph, "an If whose graphs find out how much there is gives the rows of one of them") {
+    const std::string yes = node("NonZero", {"x"}, {"found"}) + node("Squeeze", {"found", "zero"}, {"a"}) +
+                            node("Shape", {"a"}, {"k"}) + node("Squeeze", {"k"}, {"ka"}) +
+                            output(value("a", int64_type, {"k"})) + output(value("ka", int64_type, {})),
+                      no = node("Identity", {"pair"}, {"b"}) + node("Size", {"x"}, {"kb"}) +
+                           output(value("b", int64_type, {"2"})) + output(value("kb", int64_type, {}));
+    const std::string bytes =
+        model(node("If", {"c"}, {"y", "n"}, graph_attribute("then_branch", yes) + graph_attribute("else_branch", no)) +
+              initializer(integers("zero", {1}, {0})) + initializer(integers("pair", {2}, {7, 8})) +
+              input(value("x", float_type, {"m"})) + input(value("c", bool_type, {})) +
+              output(value("y", int64_type, {"k"})) + output(value("n", int64_type, {})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    tn::session s(g);
+    const tn::array<float> x{0, 2, 0, 4, 5};
+    for (const bool c : {true, false}) {
+        const auto given = s.run_untyped(
+            {tn::feed(m.input("x"), x.untyped().share()), tn::feed(m.input("c"), truth_of(c))}, m.outputs);
+        CHECK(given[0] == (c ? tn::array<std::int64_t>{1, 3, 4} : tn::array<std::int64_t>{7, 8}).untyped());
+        CHECK(given[1] == scalar(c ? 3 : 5));
+    }
+}

@@ -5,6 +5,7 @@
 
 #include <tenon/onnx/onnx_import.hpp>
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/flow/cond.hpp>
@@ -60,6 +61,37 @@ inline std::optional<bool> known_bool(const std::optional<any_array>& a) {
     return *a->data<bool>();
 }
 
+// What a body cannot have, as what finds out how much there is: then both graphs run, and all rows of one are kept.
+inline std::vector<any_tensor> rows_of_either(const call& c, const any_tensor& condition, const graph_message& yes,
+                                              const graph_message& no) {
+    const std::vector<any_tensor> a = tensors_in(c.results_of(yes, {})), b = tensors_in(c.results_of(no, {}));
+    if (a.size() != b.size())
+        c.wrong("its graphs give " + std::to_string(a.size()) + " and " + std::to_string(b.size()) + " tensors");
+    std::vector<any_tensor> all;
+    const auto found = [&](const any_tensor& t) { // nothing that is fed says how much
+        if (t.rank() == 0 || t.extents()[0].is_number()) return false;
+        const auto n = sum_of(t.extents()[0]);
+        return t.extents()[0].is_dynamic() || (n && !c.name_of_input(*n));
+    };
+    if (std::none_of(a.begin(), a.end(), found) && std::none_of(b.begin(), b.end(), found))
+        c.refuse("no body can have it");
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].rank() != b[i].rank() || a[i].element() != b[i].element())
+            c.refuse("its graphs give tensors of two kinds");
+        if (a[i].rank() == 0) all.push_back(untyped::select(condition, a[i], b[i]));
+        else {
+            const auto kept = [&](const any_tensor& x, const any_tensor& chosen) {
+                const any_tensor from = untyped::select(chosen, untyped::scalar(0, element_type::int64),
+                                                        std::numeric_limits<std::int64_t>::max());
+                return untyped::boolean_mask(
+                    x, untyped::greater_equal(untyped::arange_like(x, element_type::int64), from));
+            };
+            all.push_back(joined(c, {kept(a[i], condition), kept(b[i], untyped::logical_not(condition))}, 0));
+        }
+    }
+    return all;
+}
+
 inline void choose(const call& c) { // If
     const graph_message &yes = c.graph_of("then_branch"), &no = c.graph_of("else_branch");
     const any_tensor condition = one_bool(c, c.x());
@@ -68,11 +100,15 @@ inline void choose(const call& c) { // If
         for (std::size_t i = 0; i < results.size(); ++i) c.give(results[i], static_cast<int>(i));
         return;
     }
-    as_bodies(c, [&] {
-        give_all(c, untyped::cond(
-                        condition, [&] { return tensors_in(c.results_of(yes, {})); },
-                        [&] { return tensors_in(c.results_of(no, {})); }));
-    });
+    const auto as_cond = [&] {
+        as_bodies(c, [&] {
+            give_all(c, untyped::cond(
+                            condition, [&] { return tensors_in(c.results_of(yes, {})); },
+                            [&] { return tensors_in(c.results_of(no, {})); }));
+        });
+    };
+    if (c.tried(as_cond) || c.tried([&] { give_all(c, rows_of_either(c, condition, yes, no)); })) return;
+    as_cond(); // which complains
 }
 
 // A loop that is known to run so often and is not long stands there as often.

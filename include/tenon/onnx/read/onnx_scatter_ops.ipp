@@ -57,12 +57,15 @@ inline any_tensor scattered_along(const call& c, const any_tensor& x, const any_
 }
 
 inline void scatter_elements(const call& c) {
-    const any_tensor x = c.x(), updates = c.x(2);
+    const any_tensor x = c.x();
+    any_tensor updates = c.x(2);
     const int axis = axis_in(c, c.integer("axis", 0), x.rank());
-    const any_tensor at = from_the_start(c, 1, x, axis);
+    any_tensor at = from_the_start(c, 1, x, axis);
     if (at.rank() != x.rank() || updates.rank() != x.rank())
         c.wrong("its operands have " + std::to_string(x.rank()) + ", " + std::to_string(at.rank()) + " and " +
                 std::to_string(updates.rank()) + " dimensions");
+    const std::vector<any_tensor> both = agreed(c, {at, updates});
+    at = both[0], updates = both[1];
     // Where there are fewer indices along other dimensions, what they do not reach stays.
     any_tensor part = x;
     std::vector<std::pair<int, any_tensor>> rests;
