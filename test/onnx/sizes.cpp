@@ -127,6 +127,19 @@ TEST_CASE_FIXTURE(in_graph,
           }).find("b + a") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(in_graph, "names of sizes do not grow without an end") {
+    std::string nodes = node("Shape", {"x"}, {"n0"});
+    for (int i = 0; i < 30; ++i) { // ((n / 3) * (n / 3))^2 ..
+        const std::string n = "n" + std::to_string(i), next = "n" + std::to_string(i + 1);
+        nodes += node("Div", {n, "three"}, {n + "a"}) + node("Mul", {n + "a", n + "a"}, {n + "b"}) +
+                 node("Mul", {n + "b", n + "b"}, {n + "c"}) + node("Mul", {n + "c", n + "c"}, {next});
+    }
+    const tn::onnx_model m = tn::parse_onnx(
+        span(model(nodes + node("Reshape", {"x", "n30"}, {"y"}) + initializer(integers("three", {1}, {3})) +
+                   input(value("x", float_type, {"n"})) + output(value("y", float_type, {"n"})))));
+    CHECK(type_of(m.output("y")) == "float[n]");
+}
+
 TEST_CASE_FIXTURE(in_session, "parts begin and end at sizes, from the end too, and at halves of sizes") {
     // last = both[-b:], middle = both[a - 1 : a + 1], half = both[: (a + b) / 2], count = 1 .. a + b - 1
     const std::string bytes =

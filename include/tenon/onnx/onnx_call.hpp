@@ -177,7 +177,7 @@ extent size_of(const call& c, const size_sum& s);
 extent size_of(const call& c, const size_product& p);
 /// That size divided by n > 0, rounded down.
 extent part_of(const call& c, const size_sum& s, std::int64_t n);
-/// x, whose size along the axis is called e from here on: equal at run time, which is checked.
+/// x, whose size along the axis is called e from here on, if that is a name or a number: equal at run time, which is checked.
 any_tensor with_size_named(const any_tensor& x, int axis, const extent& e);
 /// The same where its size is n times e, which has a name.
 any_tensor with_multiple(const call& c, const any_tensor& x, int axis, const extent& e, std::int64_t n);

@@ -16,7 +16,7 @@
 
 namespace tenon::detail::onnx {
 
-inline constexpr std::size_t max_terms = 16;
+inline constexpr std::size_t max_terms = 16, max_name = 1024;
 inline constexpr std::int64_t max_coefficient = std::int64_t{1} << 60;
 
 inline std::string_view trimmed(std::string_view s) {
@@ -137,10 +137,12 @@ TENON_INLINE extent size_of(const call& c, const size_sum& s) {
     for (const auto& [names, n] : s.terms)
         if (!names.empty()) add(names, n);
     if (const auto n = s.terms.find({}); n != s.terms.end()) add({}, n->second);
-    return c.named(text);
+    return text.size() > max_name ? computed_size : c.named(text);
 }
 TENON_INLINE extent part_of(const call& c, const size_sum& s, std::int64_t n) {
-    return c.named(std::string(part_begins) + size_of(c, s).name + std::string(part_between) + std::to_string(n) +
+    const extent whole = size_of(c, s);
+    if (is_nameless(whole)) return computed_size;
+    return c.named(std::string(part_begins) + whole.name + std::string(part_between) + std::to_string(n) +
                    std::string(part_ends));
 }
 TENON_INLINE extent size_of(const call& c, const size_product& p) {
@@ -152,6 +154,7 @@ TENON_INLINE extent size_of(const call& c, const size_product& p) {
 }
 
 TENON_INLINE any_tensor with_size_named(const any_tensor& x, int axis, const extent& e) {
+    if (is_nameless(e)) return x;
     reshape_op::attributes a;
     for (int i = 0; i < x.rank(); ++i) {
         a.sizes.push_back(i != axis ? reshape_op::copied(i) : e.is_number() ? e.size : reshape_op::deduced);
@@ -172,7 +175,7 @@ inline extent one_size(const call& c, const std::vector<extent>& sizes) {
     };
     extent one;
     for (const extent& e : sizes) {
-        if (e == extent(1) || e.is_dynamic() || one.is_number()) continue;
+        if (e == extent(1) || e.is_dynamic() || e == one || one.is_number()) continue;
         if (one.is_dynamic() || e.is_number() || (!of_input(one) && of_input(e))) one = e;
     }
     return one;
