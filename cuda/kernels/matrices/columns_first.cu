@@ -41,6 +41,10 @@ __global__ void check_finite(double* x, std::int64_t n, std::int32_t* failed) {
     if (!finite) each_of(n, [&](std::int64_t i) { x[i] = 0; });
 }
 
+__global__ void check_info(const int* info, std::int32_t* failed) {
+    if (*info != 0) *failed = 1;
+}
+
 template <class T> __global__ void check_positive(const T* l, std::int64_t n, const int* info, std::int32_t* failed) {
     bool good = *info == 0;
     each_of(n, [&](std::int64_t i) { good = good && l[i * n + i] > 0; });
@@ -149,6 +153,10 @@ void set_unit(tenon::element_type e, void* x, std::int64_t n, void* stream) {
 
 void refuse_not_finite(double* x, std::int64_t n, std::int32_t* failed, void* stream) {
     launch(check_finite, 1, one_block, 0, stream, x, n, failed);
+}
+
+void refuse_failed(const int* info, std::int32_t* failed, void* stream) {
+    launch(check_info, 1, 1, 0, stream, info, failed);
 }
 
 void refuse_not_positive(tenon::element_type e, const void* l, std::int64_t n, const int* info, std::int32_t* failed,

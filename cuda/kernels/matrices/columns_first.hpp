@@ -23,6 +23,8 @@ void set_unit(tenon::element_type e, void* x, std::int64_t n, void* stream);
 
 /// *failed = 1 where one of the n elements is not finite, which all become 0 then; else 0.
 void refuse_not_finite(double* x, std::int64_t n, std::int32_t* failed, void* stream);
+/// *failed = 1 where *info is not 0; else it stays.
+void refuse_failed(const int* info, std::int32_t* failed, void* stream);
 /// *failed = 1 where *info is not 0 or an element of l's diagonal is not above 0; else 0.
 void refuse_not_positive(tenon::element_type e, const void* l, std::int64_t n, const int* info, std::int32_t* failed,
                          void* stream);

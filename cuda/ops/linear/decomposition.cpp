@@ -59,7 +59,9 @@ public:
     }
 };
 
-// By cuSOLVER, of copies in double that lie columns first.
+// By cuSOLVER, of copies in double that lie columns first. Its iterations may end before they are done.
+const char* const not_decomposed =
+    "has elements that are not finite, or its decomposition by cuSOLVER does not converge";
 class large_qr_kernel final : public solver_kernel {
 public:
     large_qr_kernel(const kernel_setup& s, const std::shared_ptr<solver>& of) :
@@ -105,6 +107,7 @@ public:
             else copy_transposed(element, from, element_type::float64, a, high, k, r.stream);
             refuse_not_finite(a, high * k, flags(r) + i, r.stream);
             by->svd(a, vectors ? u : nullptr, s, vectors ? vt : nullptr, high, k, library_work(r), info(r), r.stream);
+            refuse_failed(info(r), flags(r) + i, r.stream);
             if (r.out[0]) take_numbers(s, element, matrix_in(r.out[0], i, k), k, r.stream);
             if (!vectors) continue;
             // The right vectors of the matrix, which say where both point, are the left ones of its transpose.
@@ -117,7 +120,7 @@ public:
 
 private:
     large_svd_kernel(const kernel_setup& s, const std::shared_ptr<solver>& of, const matrix_batch& all) :
-        solver_kernel(s, detail::batch_dimensions(s.inputs[0].extents), detail::not_finite, of,
+        solver_kernel(s, detail::batch_dimensions(s.inputs[0].extents), not_decomposed, of,
                       of->svd_bytes(all.high(), all.k()),
                       bytes_of({{all.high() * all.k(), sizeof(double)},
                                 {all.high() * all.k(), sizeof(double)},
@@ -144,6 +147,7 @@ public:
             take_symmetric(element, matrix_in(r.in[0], i, n * n), element_type::float64, a, n, false, r.stream);
             refuse_not_finite(a, n * n, flags(r) + i, r.stream);
             by->eigh(a, w, n, library_work(r), info(r), r.stream);
+            refuse_failed(info(r), flags(r) + i, r.stream);
             if (r.out[0]) take_numbers(w, element, matrix_in(r.out[0], i, n), n, r.stream);
             if (r.out[1])
                 take_vectors({a, nullptr, n, 0, n, n, 1, 0, 0, matrix_in(r.out[1], i, n * n), nullptr, false, false},
@@ -154,7 +158,7 @@ public:
 
 private:
     large_eigh_kernel(const kernel_setup& s, const std::shared_ptr<solver>& of, std::int64_t n) :
-        solver_kernel(s, detail::batch_dimensions(s.inputs[0].extents), detail::not_finite, of, of->eigh_bytes(n),
+        solver_kernel(s, detail::batch_dimensions(s.inputs[0].extents), not_decomposed, of, of->eigh_bytes(n),
                       bytes_of({{n * n, sizeof(double)}, {n, sizeof(double)}})) {}
 };
 

@@ -20,6 +20,8 @@ namespace {
 
 auto& faults =
     *new tenon::emulator::planned_faults<cusolverStatus_t>; // never destroyed: some is called when the program ends
+auto& divergent = *new tenon::emulator::planned_faults<int>;
+int info_of(const char* function) { return divergent.of_call(function).value_or(0); }
 struct library_state {
     std::mutex guard;
     std::size_t handles = 0;
@@ -152,6 +154,7 @@ namespace tenon::emulator::cusolver {
 
 void reset() {
     faults.clear();
+    divergent.clear();
     library_state& s = the_library();
     const std::lock_guard lock(s.guard);
     s.calls = 0;
@@ -159,6 +162,7 @@ void reset() {
 void fail(const std::string& function, cusolverStatus_t status, std::uint64_t after, std::uint64_t times) {
     faults.plan(function, status, after, times);
 }
+void diverge(const std::string& function, int info) { divergent.plan(function, info, 0, ~std::uint64_t{0}); }
 std::uint64_t calls() {
     library_state& s = the_library();
     const std::lock_guard lock(s.guard);
@@ -288,11 +292,11 @@ cusolverStatus_t cusolverDnDsyevd(cusolverDnHandle_t h, cusolverEigMode_t mode, 
     if (mode != CUSOLVER_EIG_MODE_VECTOR || uplo != CUBLAS_FILL_MODE_LOWER || lda != n || count < work_of(n, n) ||
         !is_aligned(work))
         return CUSOLVER_STATUS_INVALID_VALUE;
-    return give(h, "cusolverDnDsyevd", {a, w, work, info}, [=] {
+    return give(h, "cusolverDnDsyevd", {a, w, work, info}, [=, found = info_of("cusolverDnDsyevd")] {
         spoil(work, count);
         auto all = as_matrix(a, n, n);
         const Eigen::SelfAdjointEigenSolver<matrix<double>> done(all); // of the lower triangle
-        *info = done.info() == Eigen::Success ? 0 : 1;
+        *info = done.info() == Eigen::Success ? found : 1;
         for (int i = 0; i < n; ++i) w[i] = done.eigenvalues()[i];
         all = -done.eigenvectors(); // either sign will do
     });
@@ -309,9 +313,9 @@ cusolverStatus_t cusolverDnDgesvd(cusolverDnHandle_t h, signed char jobu, signed
     if (m < n || lda != m || ldu != m || ldvt != n || jobu != jobvt || count < work_of(m, n) || !is_aligned(work) ||
         (jobu != 'N' && (jobu != 'S' || !u || !vt)))
         return CUSOLVER_STATUS_INVALID_VALUE;
-    return give(h, "cusolverDnDgesvd", {a, s, work, info}, [=] {
+    return give(h, "cusolverDnDgesvd", {a, s, work, info}, [=, found = info_of("cusolverDnDgesvd")] {
         spoil(work, count);
-        *info = 0;
+        *info = found;
         auto all = as_matrix(a, m, n);
         const Eigen::JacobiSVD<matrix<double>> done(all, jobu == 'N' ? 0U
                                                                      : static_cast<unsigned>(Eigen::ComputeThinU) |

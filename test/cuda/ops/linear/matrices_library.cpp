@@ -186,6 +186,26 @@ TEST_CASE("cuSOLVER is asked for its memory on the GPU that it is for, whichever
     }
 }
 
+TEST_CASE("a large matrix whose decomposition does not converge has no result") {
+    struct iterated {
+        const char *function, *op;
+        std::function<any_tensor(const any_tensor&)> of;
+    };
+    for (const iterated& one :
+         {iterated{"cusolverDnDsyevd", "eigh", [](const any_tensor& a) { return untyped::eigh(a)[0]; }},
+          iterated{"cusolverDnDgesvd", "svd", untyped::singular_values}}) {
+        const machine m;
+        cusolver::diverge(one.function, 3);
+        const any_array a = large(element_type::float64);
+        const std::string said = message_of<invalid_argument_error>(
+            [&] { (void)run_on_gpu({&a}, [&](const auto& in) { return std::vector{one.of(in[0])}; }); });
+        CHECK_MESSAGE(said.find(std::string(one.op) +
+                                ": matrix [0] of the batch [2] has elements that are not finite, or "
+                                "its decomposition by cuSOLVER does not converge") != std::string::npos,
+                      said);
+    }
+}
+
 TEST_CASE("what cuSOLVER answers beside success is an error that names the call and the node") {
     for (const asked& one : all()) {
         INFO(one.op);
