@@ -24,8 +24,13 @@
 #else
 #define TENON_TAKES_BRACES_FOR_ARRAYS 0
 #define TENON_OTHER_BRACES(...) static_assert(true)
+#if defined(__clang__) // which takes braces for `...`
+#define TENON_OTHER_ARGUMENT(NAME, WORDS) template <class WORDS = void> explicit NAME(...) = delete
+#define TENON_OTHER_ARGUMENTS(NAME, OPTIONS, WORDS) TENON_OTHER_ARGUMENT(NAME, WORDS)
+#else
 #define TENON_OTHER_ARGUMENT(...) static_assert(true)
 #define TENON_OTHER_ARGUMENTS(...) static_assert(true)
+#endif
 #endif
 
 namespace tenon::detail {
