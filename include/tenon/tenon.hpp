@@ -74,9 +74,10 @@
 #include <tenon/ops/state/lease.hpp>                  // who may do what only one may do at a time
 #include <tenon/ops/gradients.hpp>                    // reverse-mode differentiation
 #include <tenon/ops/flow/cond.hpp>                    // one of two computations, by a value of the step
-#include <tenon/ops/flow/scan_slices.hpp> // a body for each slice of a tensor, which hands on what it carries
-#include <tenon/ops/flow/while_loop.hpp>  // a body that is repeated while a value says so
-#include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
+#include <tenon/ops/flow/scan_slices.hpp>  // a body for each slice of a tensor, which hands on what it carries
+#include <tenon/ops/flow/while_loop.hpp>   // a body that is repeated while a value says so
+#include <tenon/ops/hints.hpp>             // what to write where sum(x, 1) does not compile
+#include <tenon/ops/elementwise/hints.hpp> // and where exp(1.0) does not
 
 #include <tenon/memory/memory_policy.hpp>             // how much of a device's memory is used
 #include <tenon/runtime/device/device_attributes.hpp> // the devices there are

@@ -62,6 +62,15 @@ inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, i
 /// False, when it is asked: what a function that catches a common mistake asserts, with what to write instead.
 template <class...> inline constexpr bool is_mistake = false;
 
+/// What a function that catches mistakes takes: any argument, which it fits worse than what takes the argument as it is, or none.
+struct any_argument {
+    any_argument() = default;
+    template <class X> constexpr any_argument(const X&) {} // NOLINT: it takes what is given
+    // A function that is not called, such as tenon::relu: of those of that name the one that catches mistakes, which says so.
+    using function = ill_shaped (*)(any_argument, any_argument);
+    constexpr any_argument(function) {} // NOLINT
+};
+
 /// What a constructor was given where O stands, options. It takes them by a template parameter whose default is O, which braces make.
 template <class O, class Given> O options_in(const Given& given) {
     constexpr bool good = std::is_base_of_v<O, Given>;

@@ -23,6 +23,7 @@ struct misplaced {
     constexpr misplaced(std::initializer_list<std::int64_t>) {}    // NOLINT
     template <auto... Dims> constexpr misplaced(shape<Dims...>) {} // NOLINT
     constexpr misplaced(const extents&) {}                         // NOLINT
+    constexpr misplaced(const char*) {}                            // NOLINT
 };
 
 struct misplaced_or_tensor : misplaced {
@@ -117,9 +118,13 @@ template <class A, class B> inline constexpr bool are_texts = TensorOfTexts<A> |
 } // namespace detail
 
 // Of what stands in a macro compilers show the macro too, but not of its arguments.
-// An axis, a size or a list of them behind the tensor.
+// An axis, a size or a list of them behind the tensor; a tensor there, or none at all; an element type where an axis is said.
 #define TENON_HINT(NAME, SAID)                                                                                        \
     template <Operand X, class... M> ill_shaped NAME(const X&, detail::misplaced, M...) { return detail::SAID<X>(); } \
+    template <auto..., class X = void> ill_shaped NAME(detail::any_argument = {}, detail::any_argument = {}) {        \
+        return detail::SAID<X>();                                                                                     \
+    }                                                                                                                 \
+    template <Element, Operand X> ill_shaped NAME(const X&) { return detail::SAID<X>(); }                             \
     template <detail::misplaced_axis Axis, auto..., Operand X, class Kept = detail::nothing_behind>                   \
         requires detail::MisplacedAxis<Axis, Kept> ill_shaped NAME(const X&, Kept = {}) { return detail::SAID<X>(); }
 TENON_HINT(sum, an_axis_is_a_template_argument)
@@ -158,6 +163,40 @@ TENON_HINT(roll, a_count_is_a_template_argument)
 TENON_HINT(max_pool2d, a_count_is_a_template_argument)
 TENON_HINT(average_pool2d, a_count_is_a_template_argument)
 #undef TENON_HINT
+template <Operand X> ill_shaped norm(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::norm: the order is a template argument: write norm<2>(x); axes follow it");
+    return {};
+}
+template <class S, class X = void> ill_shaped full() {
+    static_assert(detail::is_mistake<X>, "tenon::full: say of what: full<shape<2, 3>>(1.0f)");
+    return {};
+}
+template <auto..., class X = void> ill_shaped constant() {
+    static_assert(detail::is_mistake<X>, "tenon::constant: say of what: constant(1.0f), constant({1.0f, 2.0f})");
+    return {};
+}
+template <Operand A, class N = detail::nothing_behind>
+    requires(std::is_arithmetic_v<N> || std::is_same_v<N, detail::nothing_behind>)
+ill_shaped matmul(const A&, N = {}) {
+    static_assert(detail::is_mistake<A>, "tenon::matmul: it takes two tensors: matmul(a, b); by a number is a * 2.0f");
+    return {};
+}
+template <Operand X, class... M> ill_shaped einsum(const X&, const M&...) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::einsum: the letters are a template argument: write einsum<\"ij,jk->ik\">(a, b)");
+    return {};
+}
+// What shapes are compared with.
+template <class A, auto... D>
+    requires(Operand<A> || std::is_same_v<A, tensor_type> || std::is_same_v<A, extents>)
+bool operator==(const A&, const shape<D...>&) {
+    static_assert(
+        detail::is_mistake<A>,
+        "tenon: a shape is a type: the sizes of one are shape<batch, 784>::extents, those of a tensor x.extents(), and "
+        "x.type() has an element type besides");
+    return false;
+}
 // Without an axis.
 template <Operand X> ill_shaped cumsum(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
 template <Operand X> ill_shaped cummin(const X&) { return detail::an_axis_is_a_template_argument<X>(); }
@@ -344,6 +383,10 @@ template <detail::Selected... X> ill_shaped where(const X&...) {
 }
 template <detail::Selected... X> ill_shaped pow(const X&...) {
     static_assert(detail::is_mistake<X...>, "tenon::pow: two tensors, or a tensor and a number: pow(x, 2.0f)");
+    return {};
+}
+template <element_type, Operand X> ill_shaped cast(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a type: write cast<float>(x)");
     return {};
 }
 template <fixed_string Type, Operand X> ill_shaped cast(const X&) {

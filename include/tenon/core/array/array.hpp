@@ -344,7 +344,15 @@ public:
     array& operator=(array&&) noexcept = default;
     array(const array&, detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
     template <detail::InGraph X> array(const X&) = delete; // a tensor has its value in a step: session.run(x)
-    array& operator=(const array&) = delete;               // a.copy(), a.share() or std::move(a)
+    // clang-format off
+    template <std::integral N, std::integral... More>
+        requires(sizeof...(More) > 0)
+    array(N, More...) = delete; // sizes are extents: array<float>(extents{2, 3}); elements are in braces
+    template <class T2, class S2>
+        requires(!std::is_same_v<T, T2>)
+    array(const array<T2, S2>&) = delete; // of another element type: a loop converts its elements, or cast<T>(x) in a graph
+    // clang-format on
+    array& operator=(const array&) = delete; // a.copy(), a.share() or std::move(a)
 
     /// A view of memory that outlives it.
     static array view(std::span<T> values, const tenon::extents& sizes) {

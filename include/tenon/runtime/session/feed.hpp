@@ -192,8 +192,10 @@ fed_value feed(const X&, const A&) {
                                          "then its value: feed(x, value)");
     return {};
 }
-template <class X> fed_value feed(const X&) {
-    static_assert(detail::is_mistake<X>, "tenon::feed: say the value, too: feed(x, value)");
+template <class... X>
+    requires(sizeof...(X) < 2)
+fed_value feed(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::feed: say the value, too: feed(x, value)");
     return {};
 }
 /// Elements in nested braces: feed(x, {{1, 2}, {3, 4}}).
