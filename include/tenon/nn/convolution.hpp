@@ -57,7 +57,7 @@ public:
     explicit conv2d_layer(Activation a = {}, conv2d_layer_options o = {}) :
         activation_(std::move(a)), options_(std::move(o)) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -194,7 +194,7 @@ public:
         if (options_.name.empty()) options_.name = Windows::name;
     }
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

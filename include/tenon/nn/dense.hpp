@@ -75,7 +75,7 @@ public:
 
     explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), map_(std::move(o)) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

@@ -13,6 +13,10 @@ public:
     explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
     template <class A_rate = void> explicit dropout(...) = delete; // say how many are dropped: dropout(0.5)
 
+    template <auto..., class X = void>
+    ill_shaped operator()(detail::any_argument = {}, detail::any_argument = {}) const {
+        return detail::no_tensor_or_phase<X>();
+    }
     template <Operand X> auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};

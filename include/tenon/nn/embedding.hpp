@@ -45,7 +45,7 @@ public:
     using judged = judgement<embedding_rule, detail::constant_attributes<embedding_rule::attributes{Width}>, X>;
 
     explicit embedding_layer(embedding_options o = {}) : options_(std::move(o)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& ids, called_from here = caller()) const {
+    template <class X> auto operator()(const X& ids, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

@@ -118,6 +118,20 @@ private:
 template <class Rule, class Static, class X>
 using judgement = detail::verdict_of<Rule, Static, detail::operand_of_t<X>>;
 
+} // namespace tenon::nn
+
+namespace tenon::detail {
+// What layers that know phases answer where they are called with something else.
+template <class X> ill_shaped no_tensor_or_phase() {
+    static_assert(
+        is_mistake<X>,
+        "tenon::nn: a layer is called with a tensor, and what it is called for is a phase: layer(x, nn::training)");
+    return {};
+}
+} // namespace tenon::detail
+
+namespace tenon::nn {
+
 /// What any layer returns when it is called with x: a layer that tells training from inference is told.
 template <class Layer, class X> auto call(const Layer& layer, const X& x, phase p) {
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};

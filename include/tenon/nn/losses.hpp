@@ -116,6 +116,13 @@ struct mean_of_triplets {
     }
 };
 
+template <class X> ill_shaped a_loss_takes_two() {
+    static_assert(is_mistake<X>,
+                  "tenon::nn: first what the model gives, then what it should be: cross_entropy(logits, labels), "
+                  "mean_squared_error(prediction, target); it is the mean of a batch");
+    return {};
+}
+
 void check_focal(const char* loss, double gamma, double alpha);
 void check_margin(double margin);
 void check_smoothing(double smoothing);
@@ -301,6 +308,29 @@ template <OperandOrIllShaped L, OperandOrIllShaped Y>
 auto accuracy(const L& logits, const Y& labels, called_from here = caller()) {
     const making made(here);
     return detail::checked_loss<detail::accuracy_rule>(detail::part_of_equals, logits, labels);
+}
+
+// Mistakes: calls with less, with more, or with a text.
+#define TENON_HINT(NAME, SAID)                                                                                 \
+    template <auto..., class X = void> ill_shaped NAME(detail::any_argument = {}, detail::any_argument = {}) { \
+        return detail::SAID<X>();                                                                              \
+    }                                                                                                          \
+    template <auto..., class X = void>                                                                         \
+    ill_shaped NAME(detail::any_argument, detail::any_argument, detail::any_argument) {                        \
+        return detail::SAID<X>();                                                                              \
+    }
+TENON_HINT(mean_squared_error, a_loss_takes_two)
+TENON_HINT(mean_absolute_error, a_loss_takes_two)
+TENON_HINT(cross_entropy, a_loss_takes_two)
+TENON_HINT(binary_cross_entropy, a_loss_takes_two)
+TENON_HINT(hinge, a_loss_takes_two)
+TENON_HINT(kl_divergence, a_loss_takes_two)
+TENON_HINT(log_loss, a_loss_takes_two)
+TENON_HINT(accuracy, a_loss_takes_two)
+#undef TENON_HINT
+template <auto..., class X = void> ill_shaped predicted_class() {
+    static_assert(detail::is_mistake<X>, "tenon::nn::predicted_class: say of what: predicted_class(logits)");
+    return {};
 }
 
 /// The same of tensors whose types are known at run time only; a mistake throws invalid_argument_error with the words of

@@ -121,7 +121,7 @@ public:
     explicit layer_norm(normalization_options o = {}) : options_(std::move(o)) {}
     TENON_OTHER_BRACES(layer_norm(detail::other_braces_than<normalization_options, N>&));
     TENON_OTHER_ARGUMENT(layer_norm, options_in_braces_sizes_are_those_of_what_it_is_called_with);
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -147,7 +147,7 @@ public:
     explicit rms_norm(normalization_options o = {}) : options_(std::move(o)) {}
     TENON_OTHER_BRACES(rms_norm(detail::other_braces_than<normalization_options, N>&));
     TENON_OTHER_ARGUMENT(rms_norm, options_in_braces_sizes_are_those_of_what_it_is_called_with);
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -183,6 +183,10 @@ public:
     explicit batch_norm(batch_norm_options o = {});
     TENON_OTHER_BRACES(batch_norm(detail::other_braces_than<batch_norm_options, N>&));
     TENON_OTHER_ARGUMENT(batch_norm, options_in_braces_sizes_are_those_of_what_it_is_called_with);
+    template <auto..., class X = void>
+    ill_shaped operator()(detail::any_argument = {}, detail::any_argument = {}) const {
+        return detail::no_tensor_or_phase<X>();
+    }
     template <OperandOrIllShaped X>
     auto operator()(const X& x, phase p = inference, called_from here = caller()) const {
         const making made(here);
@@ -232,7 +236,7 @@ public:
     using judged = judgement<rule, detail::constant_attributes<typename rule::attributes{Groups == 0 ? 1 : Groups}>, X>;
 
     explicit group_norm_layer(normalization_options o = {}) : options_(std::move(o)) {}
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         using verdict = judged<X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");

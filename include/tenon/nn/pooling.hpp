@@ -26,7 +26,7 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
         judgement<max_pool2d_op,
                   detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>,
                   X>;
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
     }
@@ -40,7 +40,7 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
     using judged =
         judgement<average_pool2d_op,
                   detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>, X>;
-    template <OperandOrIllShaped X> auto operator()(const X& x, called_from here = caller()) const {
+    template <class X> auto operator()(const X& x, called_from here = caller()) const {
         const making made(here);
         return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
     }

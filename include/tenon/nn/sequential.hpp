@@ -70,8 +70,11 @@ public:
         return (as_layer_input(x, p) >> ... >> static_cast<const numbered_layer<I, Layers>&>(*this).layer).x;
     }
 
-    template <class X, std::same_as<bool> Training> ill_shaped operator()(const X&, Training) const {
-        static_assert(is_mistake<X>, "tenon::nn::sequential: what it is called for is a phase: model(x, nn::training)");
+    template <auto..., class X = void>
+    ill_shaped operator()(any_argument = {}, any_argument = {}, any_argument = {}) const {
+        static_assert(
+            is_mistake<X>,
+            "tenon::nn::sequential: what it is called for is a phase: model(x, nn::training), and with is one tensor");
         return {};
     }
 
@@ -89,6 +92,12 @@ private:
     }
 };
 
+struct layers_in_braces {
+    template <class A, class B, class... More> layers_in_braces(const A&, const B&, const More&...) {
+        static_assert(is_mistake<A>, "tenon::nn::sequential: layers are given one by one: sequential(a, b)");
+    }
+};
+
 } // namespace detail
 
 namespace nn {
@@ -100,6 +109,21 @@ template <class... Layers> struct sequential : detail::layer_list<std::index_seq
 };
 
 template <class... Layers> sequential(Layers...) -> sequential<Layers...>;
+
+// A mistake: functions among the layers, or a list of layers.
+template <> struct sequential<detail::any_argument> : ill_shaped {
+    using any = detail::any_argument;
+    sequential(any, any, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {}, any = {},
+               any = {}) {}
+};
+template <> struct sequential<detail::layers_in_braces> : ill_shaped {
+    explicit sequential(const detail::layers_in_braces&) {}
+};
+sequential(detail::any_argument, detail::any_argument, detail::any_argument = {}, detail::any_argument = {},
+           detail::any_argument = {}, detail::any_argument = {}, detail::any_argument = {}, detail::any_argument = {},
+           detail::any_argument = {}, detail::any_argument = {}, detail::any_argument = {}, detail::any_argument = {})
+    ->sequential<detail::any_argument>;
+sequential(detail::layers_in_braces)->sequential<detail::layers_in_braces>;
 
 /// N layers like this one, one after another, each with variables of its own: what sequential of N nn::clone(layer) is.
 template <int N, class Layer> auto repeated(const Layer& layer) {

@@ -203,6 +203,17 @@ template <class Model> Model clone(const Model& model) {
     return Model(model);
 }
 
+template <class Model> model_summary summary(const Model&, detail::any_argument, detail::any_argument = {}) {
+    static_assert(
+        detail::is_mistake<Model>,
+        "tenon::nn::summary: a model, a tensor that it is called with, and a phase: summary(model, x, nn::training)");
+    return {};
+}
+template <auto..., class X = void> ill_shaped clone() {
+    static_assert(detail::is_mistake<X>, "tenon::nn::clone: say of what: clone(model)");
+    return {};
+}
+
 /// An operation that has the variables of `target` become target + part (source - target): with 1 those of `source`. Both models were called, and
 /// have the same variables in the same order; else throws invalid_argument_error, which names the first that differs.
 template <class Target, class Source> operation assign(const Target& target, const Source& source, double part = 1) {
