@@ -126,7 +126,11 @@ template <class To, Element From, class S>
     }
 
 namespace detail {
-template <class A> struct rows_for;
+struct no_rows {
+    using batch = ill_shaped;
+    using argument = any_argument;
+};
+template <class A> struct rows_for { using type = no_rows; }; // which is said there
 template <Element T, class S> struct rows_for<array<T, S>> { using type = plain_rows<array<T, S>>; };
 template <Element T, class S> struct rows_for<const_array<T, S>> { using type = plain_rows<const_array<T, S>>; };
 template <class To, class A> struct rows_for<scaled_rows<To, A>> { using type = scaled_rows<To, A>; };
@@ -212,6 +216,19 @@ private:
     std::vector<std::int64_t> order_;
     std::int64_t rows_ = 0, batches_ = 0;
     std::uint64_t epoch_ = 0;
+};
+
+// A mistake: what has no rows.
+template <class... Rows>
+    requires(std::is_same_v<Rows, detail::no_rows> || ...)
+class minibatches<Rows...> {
+public:
+    template <class O = minibatch_options> minibatches(const O&, const typename Rows::argument&...) {
+        static_assert(detail::is_mistake<O>,
+                      "tenon::minibatches: first options, then arrays: minibatches({.size = 32}, xs, ys)");
+    }
+    const ill_shaped* begin() const;
+    const ill_shaped* end() const;
 };
 
 template <class O = detail::other_braces_than<minibatch_options>, class... A>

@@ -161,6 +161,24 @@ fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data,
     }
 }
 
+namespace detail {
+template <class X> fit_history fit_takes() {
+    static_assert(is_mistake<X>, "tenon::fit: a session, options, a callable that trains, and its data: "
+                                 "fit(sess, {.epochs = 10}, step, batches)");
+    return {};
+}
+} // namespace detail
+// Mistakes: less, or in another order.
+template <auto..., class X = void>
+fit_history fit(detail::any_argument, detail::any_argument, detail::any_argument, const fit_options&) {
+    return detail::fit_takes<X>();
+}
+template <auto..., class X = void>
+fit_history fit(detail::any_argument = {}, detail::any_argument = {}, detail::any_argument = {},
+                detail::any_argument = {}, detail::any_argument = {}) {
+    return detail::fit_takes<X>();
+}
+
 } // namespace tenon
 
 #if TENON_HEADER_ONLY

@@ -100,8 +100,13 @@ public:
     /// variables by them. Where a step runs several such operations, each changes what those made before it left. Says on standard error
     /// where the loss is a mean or sum over all of [n, 1] beside [n] (doubtful_loss.hpp). Throws invalid_argument_error when the
     /// loss depends on none of the variables.
-    template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
-        if constexpr (detail::UntypedTensor<L>) return minimize_untyped(loss, o);
+    // One function, so that a compiler that refuses a call has little to say.
+    template <class L = detail::any_argument>
+    operation minimize(const L& loss = {}, const minimize_options& o = {}) const {
+        if constexpr (std::is_same_v<L, detail::any_argument>) {
+            static_assert(detail::is_mistake<L>, "tenon::optimizer::minimize: say of what: minimize(loss)");
+            return {};
+        } else if constexpr (detail::UntypedTensor<L>) return minimize_untyped(loss, o);
         else {
             using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
             static_assert(verdict::agree, "tenon: shapes do not agree");
@@ -123,6 +128,12 @@ public:
         }
     }
 
+    template <auto..., class X = void> static std::vector<gradient_and_variable> compute_gradients() {
+        static_assert(detail::is_mistake<X>,
+                      "tenon::optimizer::compute_gradients: say of what: compute_gradients(loss)");
+        return {};
+    }
+
     /// The second half: the updates by any gradients. Throws invalid_argument_error where a gradient does not have
     /// its variable's type. Of o.variables nothing is asked.
     virtual operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
@@ -136,6 +147,11 @@ public:
             detail::is_mistake<G>,
             "tenon::optimizer::apply_gradients: it takes gradients with their variables, which compute_gradients(loss) "
             "gives");
+        return {};
+    }
+    template <auto..., class X = void> operation apply_gradients() const {
+        static_assert(detail::is_mistake<X>,
+                      "tenon::optimizer::apply_gradients: say which: apply_gradients(compute_gradients(loss))");
         return {};
     }
 
@@ -174,12 +190,20 @@ private:
     learning_rate rate_;
 };
 
+namespace detail {
+// What gradient_descent has in other libraries.
+struct options_of_momentum {
+    double momentum = 0, dampening = 0, weight_decay = 0;
+    bool nesterov = false;
+};
+} // namespace detail
+
 /// w -= rate * g.
 class gradient_descent : public optimizer {
 public:
     gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
     explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
-    template <class A, class B, class... More>
+    template <class A, class B = detail::options_of_momentum, class... More>
     gradient_descent(A, B, More...) = delete; // a rate alone: gradient_descent(0.1); momentum has a factor
 
 private:
