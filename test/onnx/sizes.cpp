@@ -260,6 +260,56 @@ TEST_CASE_FIXTURE(in_session, "what a model calls its channels is the number tha
     CHECK(given[1] == tn::array<float>{{7, 8}, {7, 8}, {7, 8}, {7, 8}}.untyped());
 }
 
+TEST_CASE_FIXTURE(
+    in_session,
+    "sequences are padded to whole windows, as exporters write it, and a diagonal begins where the step says") {
+    // PyTorch's lists of paddings are from the last dimension on, and turned around: {0, m, 0, 0} to {0, 0, 0, m}, m = -t % 4.
+    const auto padded = [](const char* mode) {
+        return model(node("Shape", {"x"}, {"s"}) + node("Gather", {"s", "one"}, {"t"}) + node("Neg", {"t"}, {"minus"}) +
+                     node("Mod", {"minus", "four"}, {"m"}) +
+                     node("Concat", {"zero", "m", "zeros"}, {"pairs"}, int_attribute("axis", 0)) +
+                     node("Reshape", {"pairs", "two"}, {"matrix"}) +
+                     node("Slice", {"matrix", "last", "far", "zero", "last"}, {"turned"}) +
+                     node("Transpose", {"turned"}, {"sides"}, ints_attribute("perm", {1, 0})) +
+                     node("Reshape", {"sides", "last"}, {"pads"}) +
+                     node("Pad", {"x", "pads"}, {"y"}, text_attribute("mode", mode)) + node("Shape", {"y"}, {"ys"}) +
+                     node("Gather", {"ys", "one"}, {"whole"}) + node("Div", {"whole", "four"}, {"windows"}) +
+                     node("Concat", {"last", "windows", "four"}, {"apart"}, int_attribute("axis", 0)) +
+                     node("Reshape", {"y", "apart"}, {"z"}) +
+                     node("Trilu", {"y", "k"}, {"low"}, int_attribute("upper", 0)) +
+                     node("Trilu", {"y", "k"}, {"high"}) + initializer(integers("zero", {1}, {0})) +
+                     initializer(integers("one", {1}, {1})) + initializer(integers("four", {1}, {4})) +
+                     initializer(integers("zeros", {2}, {0, 0})) + initializer(integers("two", {2}, {2, 2})) +
+                     initializer(integers("last", {1}, {-1})) + initializer(integers("far", {1}, {INT64_MIN})) +
+                     input(value("x", float_type, {"n", "t"})) + input(value("k", 7, {})) +
+                     output(value("z", float_type, {"n", "w", "4"})) + output(value("low", float_type, {"n", "l"})) +
+                     output(value("high", float_type, {"n", "l"})));
+    };
+    for (const char* mode : {"constant", "edge"}) {
+        const std::string bytes = padded(mode);
+        const tn::onnx_model m = tn::parse_onnx(span(bytes));
+        CHECK(type_of(m.output("z")) == "float[n, w, 4]");
+        for (const auto& [n, t, k] : {std::array<std::int64_t, 3>{2, 5, 1}, {3, 8, -1}, {1, 3, 0}}) {
+            CAPTURE(t);
+            tn::any_array diagonal(tn::element_type::int64, {});
+            *diagonal.data<std::int64_t>() = k;
+            const tn::any_array x = waves({n, t}, 0.6);
+            const auto given =
+                s.run_untyped({tn::feed(m.input("x"), x.share()), tn::feed(m.input("k"), diagonal.share())}, m.outputs);
+            const std::int64_t whole = (t + 3) / 4 * 4;
+            REQUIRE(given[0].extents() == tn::extents(n, whole / 4, 4));
+            for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = 0; j < whole; ++j) {
+                    const float last = *mode == 'e' ? x.data<float>()[i * t + t - 1] : 0;
+                    const float y = j < t ? x.data<float>()[i * t + j] : last;
+                    CHECK(given[0].data<float>()[i * whole + j] == y);
+                    CHECK(given[1].data<float>()[i * whole + j] == (j - i <= k ? y : 0));
+                    CHECK(given[2].data<float>()[i * whole + j] == (j - i >= k ? y : 0));
+                }
+        }
+    }
+}
+
 TEST_CASE("pools whose last window is cut off have images of any size") {
     for (const auto& [op, all] : {std::pair("MaxPool", 0), std::pair("AveragePool", 0), std::pair("AveragePool", 1)})
         for (const auto& [kernel, stride, pad] :

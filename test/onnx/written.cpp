@@ -102,6 +102,7 @@ TEST_CASE_FIXTURE(in_graph, "what ONNX has no operator for is written as several
               tn::searchsorted(tn::constant({-5, -1, -1, 3}), tn::cast<std::int32_t>(i), {.right = true})});
     by.check(s, "atan2", {tn::atan2(x, y), tn::atan2(y, x), tn::atan2(x, -x)});
     by.check(s, "where_of_integers", {tn::where(x > 0.0f, i, -i)});
+    by.check(s, "where_of_truth", {tn::where(x > 0.0f, y > 0.0f, i > 0)});
     by.check(s, "variances",
              {tn::variance<1>(y, tn::ddof{1}), tn::variance(y, tn::keep_dims{}, tn::ddof{3}),
               tn::standard_deviation<0>(y, tn::ddof{1})});

@@ -170,13 +170,17 @@ std::optional<size_sum> sum_of(const extent& e);
 /// a + factor * b, and the product; nullopt where that has too many terms.
 std::optional<size_sum> plus(size_sum a, const size_sum& b, std::int64_t factor = 1);
 std::optional<size_sum> times(const size_sum& a, const size_sum& b);
+/// Whether all its terms are.
+bool is_below_0(const size_sum& s);
 /// b - a of a list of sizes; nullopt where one is not known.
 std::optional<size_sum> distance(const extent& a, const extent& b);
 /// The size that it is, with the name that an input of the model has for it, or one that says how it is computed.
 extent size_of(const call& c, const size_sum& s);
 extent size_of(const call& c, const size_product& p);
-/// That size divided by n > 0, rounded down.
-extent part_of(const call& c, const size_sum& s, std::int64_t n);
+/// That size divided by n > 0, rounded down, or to 0; nullopt where its name would be too long.
+std::optional<size_sum> part_of(const call& c, const size_sum& s, std::int64_t n, bool to_zero);
+/// What becomes of the list of sizes that input 0 is, also as a matrix, where f moves the elements of a tensor; nullopt where it is none.
+std::optional<std::vector<extent>> moved_sizes(const call& c, function_ref<any_tensor(const any_tensor&)> f);
 /// x, whose size along the axis is called e from here on, if that is a name or a number: equal at run time, which is checked.
 any_tensor with_size_named(const any_tensor& x, int axis, const extent& e);
 /// The same where its size is n times e, which has a name.

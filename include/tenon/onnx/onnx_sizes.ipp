@@ -139,11 +139,33 @@ TENON_INLINE extent size_of(const call& c, const size_sum& s) {
     if (const auto n = s.terms.find({}); n != s.terms.end()) add({}, n->second);
     return text.size() > max_name ? computed_size : c.named(text);
 }
-TENON_INLINE extent part_of(const call& c, const size_sum& s, std::int64_t n) {
-    const extent whole = size_of(c, s);
-    if (is_nameless(whole)) return computed_size;
-    return c.named(std::string(part_begins) + whole.name + std::string(part_between) + std::to_string(n) +
-                   std::string(part_ends));
+TENON_INLINE bool is_below_0(const size_sum& s) { // whatever its names stand for
+    return !s.terms.empty() && std::all_of(s.terms.begin(), s.terms.end(), [](const auto& t) { return t.second < 0; });
+}
+TENON_INLINE std::optional<size_sum> part_of(const call& c, const size_sum& s, std::int64_t n, bool to_zero) {
+    if (to_zero && is_below_0(s)) {
+        const auto part = part_of(c, *plus({}, s, -1), n, true);
+        return part ? plus({}, *part, -1) : part;
+    }
+    size_sum whole, rest; // what n divides, and what it does not
+    for (const auto& [names, k] : s.terms) (k % n == 0 ? whole : rest).terms[names] = k % n == 0 ? k / n : k;
+    if (rest.terms.empty()) return whole;
+    if (rest.is_number()) { // rounded down
+        const std::int64_t k = rest.number();
+        return plus(whole, *sum_of(size_entry(k / n - (k < 0 ? 1 : 0))));
+    }
+    const bool below = is_below_0(rest); // -floor((m + n - 1) / n)
+    if (below) {
+        const auto up = plus(*sum_of(extent(n - 1)), rest, -1);
+        if (!up) return up;
+        rest = *up;
+    }
+    const extent divided = size_of(c, rest);
+    if (is_nameless(divided)) return std::nullopt;
+    size_sum part;
+    part.terms[{std::string(part_begins) + divided.name + std::string(part_between) + std::to_string(n) +
+                std::string(part_ends)}] = 1;
+    return plus(whole, part, below ? -1 : 1);
 }
 TENON_INLINE extent size_of(const call& c, const size_product& p) {
     std::optional<size_sum> all = sum_of(extent(p.number));
@@ -151,6 +173,20 @@ TENON_INLINE extent size_of(const call& c, const size_product& p) {
         if (const auto factor = sum_of(extent::named(n.c_str())); all)
             all = factor ? times(*all, *factor) : std::nullopt;
     return all ? size_of(c, *all) : computed_size;
+}
+
+TENON_INLINE std::optional<std::vector<extent>> moved_sizes(const call& c,
+                                                            function_ref<any_tensor(const any_tensor&)> f) {
+    const value& v = c.in(0);
+    if (!v.sizes || v.first.extents().elements() != static_cast<std::int64_t>(v.sizes->size())) return std::nullopt;
+    std::vector<std::int64_t> places(v.sizes->size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(i);
+    const auto moved = c.known(value_of(f(integer_constant(places, v.first.extents()))));
+    if (!moved) return std::nullopt;
+    std::vector<extent> list;
+    for (std::int64_t i = 0; i < moved->elements(); ++i)
+        list.push_back((*v.sizes)[static_cast<std::size_t>(moved->data<std::int64_t>()[i])]);
+    return list;
 }
 
 TENON_INLINE any_tensor with_size_named(const any_tensor& x, int axis, const extent& e) {

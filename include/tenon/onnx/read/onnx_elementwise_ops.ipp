@@ -83,7 +83,7 @@ template <any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> vo
         return F(x[0], x[1], caller());
     });
 }
-// Of what is followed as sizes: sums, products and quotients, rounded down as sizes are not below 0.
+// Of what is followed as sizes: sums, products, quotients and what these leave.
 inline extent computed_of(const call& c, char op, const extent& a, const extent& b) {
     const auto p = sum_of(a), q = sum_of(b);
     if (!p || !q) return computed_size;
@@ -92,14 +92,12 @@ inline extent computed_of(const call& c, char op, const extent& a, const extent&
     else if (op == '-') r = plus(*p, *q, -1);
     else if (op == '*') r = times(*p, *q);
     else if (p->is_number() && q->is_number()) {
-        if (q->number() != 0) r = sum_of(size_entry(p->number() / q->number()));
-    } else if (q->is_number() && q->number() != 0) {
-        r = *p;
-        for (auto& [names, n] : r->terms) {
-            if (n % q->number() != 0) return q->number() > 0 ? part_of(c, *p, q->number()) : computed_size;
-            n /= q->number();
-        }
-    } else if (*p == *q) r = sum_of(extent(1));
+        const std::int64_t n = p->number(), d = q->number();
+        if (d != 0) r = sum_of(size_entry(op == '/' ? n / d : (n % d + d) % d));
+    } else if (q->is_number() && q->number() > 0) {
+        r = part_of(c, *p, q->number(), op == '/');
+        if (op == '%' && r) r = plus(*p, *r, -q->number());
+    } else if (*p == *q) r = op == '/' ? sum_of(extent(1)) : size_sum{};
     return r ? size_of(c, *r) : computed_size;
 }
 template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void arithmetic(const call& c) {
@@ -182,6 +180,7 @@ inline any_tensor power(const any_tensor& a, const any_tensor& b, called_from) {
 
 inline void mod(const call& c) {
     const bool c_like = c.integer("fmod", 0) != 0;
+    if (!c_like && c.inputs() == 2 && (c.in(0).sizes || c.in(1).sizes)) return arithmetic<'%', untyped::mod>(c);
     together(c, [&](const std::vector<any_tensor>& x) {
         if (x.size() != 2) c.wrong("it needs 2 inputs");
         return c_like ? untyped::fmod(x[0], x[1]) : untyped::mod(x[0], x[1]);

@@ -89,10 +89,9 @@ inline any_tensor sliced_in_step(const call& c, const any_tensor& x, int axis, s
                                  extent end) {
     const extent& own = x.extents()[axis];
     constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
-    const auto from_end = [](const extent& e) { // below 0 whatever its names stand for
+    const auto from_end = [](const extent& e) {
         const auto s = sum_of(e);
-        return s && !s->terms.empty() &&
-               std::all_of(s->terms.begin(), s->terms.end(), [](const auto& t) { return t.second < 0; });
+        return s && is_below_0(*s);
     };
     const auto whole = own.is_dynamic() ? std::nullopt : sum_of(own);
     const bool behind = from_end(begin);
@@ -186,20 +185,50 @@ inline void slice(const call& c) {
         if (!part.node()) part = sliced_by_values(c, v.first, axis, i, steps[i]);
         v.first = part;
     }
-    if (c.in(0).sizes && begins.size() == 1 && !is_open(0)) {
-        const auto& from = *c.in(0).sizes;
-        const range r =
-            clamped(c, begins[0].size, ends[0].size, steps[0], extent(static_cast<std::int64_t>(from.size())));
-        if (r.step > 0) {
-            v.sizes.emplace();
-            for (std::int64_t i = r.begin; i < r.end; i += r.step)
-                v.sizes->push_back(from[static_cast<std::size_t>(i)]);
-        }
-    }
+    bool any_open = false;
+    for (std::size_t i = 0; i < begins.size(); ++i) any_open = any_open || is_open(i);
+    if (!any_open) v.sizes = moved_sizes(c, [&](const any_tensor& t) { return untyped::slice(t, ranges); });
     c.give(std::move(v), 0);
 }
 
+// Paddings that are sizes, or computed of such: elements are taken from where they are, or stand in for what is around them.
+inline void pad_in_step(const call& c) {
+    const std::vector<extent> pads = *c.in(1).sizes;
+    const std::string mode = c.text("mode", "constant");
+    if (mode != "constant" && mode != "edge")
+        c.refuse("mode \"" + mode + "\" with paddings that are computed in the step");
+    std::vector<std::int64_t> axes;
+    if (c.has(3)) axes = c.integers(3, "the axes");
+    else
+        for (int i = 0; i < c.x().rank(); ++i) axes.push_back(i);
+    if (pads.size() != 2 * axes.size())
+        c.wrong("it has " + std::to_string(pads.size()) + " paddings for " + std::to_string(axes.size()) + " axes");
+    for (std::int64_t& a : axes) c.name_size(0, static_cast<int>(a = axis_in(c, a, c.x().rank())));
+    any_tensor y = c.x();
+    const any_tensor outside = c.has(2) ? reshaped(c.x(2), {}) : scalar_like(0, y);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const extent &before = pads[i], &after = pads[i + axes.size()];
+        if (before == extent(0) && after == extent(0)) continue;
+        const int axis = static_cast<int>(axes[i]);
+        const extent own = y.extents()[axis];
+        const auto b = sum_of(before), a = sum_of(after), n = own.is_dynamic() ? std::nullopt : sum_of(own);
+        const auto around = a && b ? plus(*a, *b) : std::nullopt, all = around && n ? plus(*n, *around) : std::nullopt;
+        const any_tensor counted = all ? counted_to(c, *all, element_type::int64, {}) : any_tensor();
+        if (!counted.node()) (void)c.known(1, "the paddings"); // which complains
+        const auto k = static_cast<std::int64_t>(i);
+        const any_tensor first = untyped::cast(part_along(c.x(1), 0, k, k + 1), element_type::int64),
+                         at = untyped::subtract(counted, first), size = size_of_axis(y, axis),
+                         kept = untyped::minimum(untyped::maximum(at, 0), untyped::subtract(size, 1));
+        y = untyped::gather(y, kept, axis);
+        if (mode == "edge") continue;
+        std::vector<std::int64_t> beside{reshape_op::copied(0)};
+        beside.resize(static_cast<std::size_t>(y.rank() - axis), 1);
+        y = untyped::select(reshaped(untyped::equal(at, kept), beside), y, outside);
+    }
+    c.give(y);
+}
 inline void pad(const call& c) {
+    if (c.has(1) && c.in(1).sizes) return pad_in_step(c);
     any_tensor x = c.x();
     const int rank = x.rank();
     const std::vector<std::int64_t> pads = c.has(1)              ? c.integers(1, "the paddings")

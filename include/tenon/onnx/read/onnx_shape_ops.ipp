@@ -6,6 +6,7 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/onnx/onnx_call.hpp>
+#include <tenon/ops/control/control.hpp>
 #include <tenon/ops/control/sized.hpp>
 #include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
@@ -182,7 +183,10 @@ inline void flatten(const call& c) {
 }
 inline void transpose(const call& c) {
     const any_tensor x = c.x();
-    c.give(x.rank() < 2 ? x : untyped::transpose(x, axes_in(c, c.integers("perm"), x.rank())));
+    const auto moved = [&](const any_tensor& t) {
+        return t.rank() < 2 ? t : untyped::transpose(t, axes_in(c, c.integers("perm"), t.rank()));
+    };
+    c.give(value{moved(x), {}, moved_sizes(c, moved)}, 0);
 }
 
 inline void concat(const call& c) {
@@ -373,8 +377,17 @@ inline void eye_like(const call& c) {
 inline void trilu(const call& c) {
     const any_tensor x = c.x();
     if (x.rank() < 2) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 2 are needed");
+    const bool upper = c.integer("upper", 1) != 0;
+    if (c.has(1) && !c.known(1)) { // a diagonal of the step, as where what is past ends
+        const any_tensor row = untyped::arange_like(x, element_type::int64, x.rank() - 2),
+                         column = untyped::arange_like(x, element_type::int64, x.rank() - 1),
+                         place = untyped::subtract(column, untyped::expand_dims(row, {1})),
+                         k = reshaped(untyped::cast(c.x(1), element_type::int64), {});
+        return c.give(untyped::select(upper ? untyped::greater_equal(place, k) : untyped::less_equal(place, k), x,
+                                      untyped::zeros_like(x)));
+    }
     const std::int64_t k = c.has(1) ? within(c, c.integer(1, "k"), -max_folded, max_folded, "k") : 0;
-    c.give(c.integer("upper", 1) != 0 ? untyped::triu(x, k) : untyped::tril(x, k));
+    c.give(upper ? untyped::triu(x, k) : untyped::tril(x, k));
 }
 
 // Blocks of an image's pixels to channels, and back. [n, c, h, w]

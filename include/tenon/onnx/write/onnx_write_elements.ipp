@@ -157,6 +157,9 @@ inline std::string write_instruction(writer& w, const instruction& i, const std:
     case opcode::bit_and: return w.add(e == element_type::boolean ? "And" : "BitwiseAnd", x);
     case opcode::bit_or: return w.add(e == element_type::boolean ? "Or" : "BitwiseOr", x);
     case opcode::bit_xor: return w.add(e == element_type::boolean ? "Xor" : "BitwiseXor", x);
+    case opcode::select:
+        if (e != element_type::boolean) break; // for which ONNX Runtime has no Where
+        return w.add("Or", {w.add("And", {x[0], x[1]}), w.add("And", {w.add("Not", {x[0]}), x[2]})});
     case opcode::shift_left:
     case opcode::shift_right:
         if (is_signed_integer(e)) w.needs_opset(28);
