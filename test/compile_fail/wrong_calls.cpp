@@ -192,6 +192,15 @@ auto program(const images& x) {
     return tn::momentum(0.1, 0.9).minimize(mean(x));                       // right
 }
 
+// case moving_average_of_no_decay
+// error: deleted
+// error: give it a decay: moving_average\(0.999\)
+void program() {
+    const tn::moving_average average;        // wrong
+    const tn::moving_average average(0.999); // right
+    (void)average;
+}
+
 // case norm_of_no_order
 // error[gcc]: In instantiation of .*norm
 // error: tenon::norm: the order is a template argument: write norm<2>\(x\)
@@ -206,6 +215,15 @@ auto program(const images& x) {
 auto program(const images& x) {
     return tn::exp(1.0) * x;                // wrong
     return tn::exp(tn::constant(1.0f)) * x; // right
+}
+
+// case queue_of_no_capacity
+// error: deleted
+// error: say how many elements it holds: fifo_queue<float>\(10\)
+void program() {
+    const tn::fifo_queue<float> jobs;     // wrong
+    const tn::fifo_queue<float> jobs(10); // right
+    (void)jobs;
 }
 
 // case shape_compared

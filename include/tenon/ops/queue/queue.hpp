@@ -307,6 +307,7 @@ private:
 /// Elements are taken in the order in which they came. invalid_argument_error unless capacity is 1 or more.
 template <class... C> class fifo_queue : public queue<C...> {
 public:
+    fifo_queue() = delete; // say how many elements it holds: fifo_queue<float>(10)
     explicit fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
         queue<C...>(untyped::fifo_queue(queue<C...>::components(), capacity, o)) {}
     TENON_OTHER_BRACES(fifo_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));
@@ -328,6 +329,7 @@ public:
 /// are filled up with zeros, false and empty strings at their ends to the largest size of each dimension.
 template <class... C> class padding_fifo_queue : public queue<C...> {
 public:
+    padding_fifo_queue() = delete; // say how many elements it holds: padding_fifo_queue<float>(10)
     explicit padding_fifo_queue(std::int64_t capacity, const queue_options& o = {}) :
         queue<C...>(untyped::padding_fifo_queue(queue<C...>::components(), capacity, o)) {}
     TENON_OTHER_BRACES(padding_fifo_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));
@@ -340,6 +342,7 @@ template <class... C> class priority_queue : public queue<std::int64_t, C...> {
     using base = queue<std::int64_t, C...>;
 
 public:
+    priority_queue() = delete; // say how many elements it holds: priority_queue<float>(10)
     explicit priority_queue(std::int64_t capacity, const queue_options& o = {}) :
         base(untyped::priority_queue(base::components(), capacity, o)) {}
     TENON_OTHER_BRACES(priority_queue(std::int64_t, detail::other_braces_than<queue_options, N>&));

@@ -32,9 +32,11 @@ struct moving_average_options {
 /// mirrored_strategy::broadcast() is run after a swap.
 class moving_average {
 public:
+    moving_average() = delete; // give it a decay: moving_average(0.999)
     /// Throws invalid_argument_error unless 0 <= decay < 1.
     explicit moving_average(double decay, const moving_average_options& o = {});
     TENON_OTHER_BRACES(moving_average(double, detail::other_braces_than<moving_average_options, N>&));
+    TENON_OTHER_ARGUMENTS(moving_average, moving_average_options, the_decay_then_options_in_braces);
 
     /// An operation that runs `step`, and then updates the averages of the variables; none: of all trainable ones of the graph. Call it once, or
     /// for different variables.
