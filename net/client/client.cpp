@@ -49,10 +49,7 @@ public:
 
 tcp_options tcp_options_of(const tls_files& files, bool shared_memory, std::function<void(const std::string&)> log,
                            std::function<void(const std::string&)> log_verbose) {
-    tcp_options o;
-    o.shared_memory = shared_memory;
-    o.log = std::move(log);
-    o.log_verbose = std::move(log_verbose);
+    tcp_options o{.shared_memory = shared_memory, .log = std::move(log), .log_verbose = std::move(log_verbose)};
     if (!files.empty()) o.tls = tls_options{files.certificate_chain, files.private_key, files.authorities};
     return o;
 }

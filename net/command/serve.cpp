@@ -28,10 +28,7 @@ void tell_nobody(const std::string&) {}
 
 int serve(const serve_options& options) {
     stop_on_signals({SIGTERM, SIGINT});
-    net::join_options o;
-    o.server = options.server;
-    o.stop_on_signals = false;
-    o.log = options.quiet ? tell_nobody : tell;
+    net::join_options o{.server = options.server, .stop_on_signals = false, .log = options.quiet ? tell_nobody : tell};
     if (options.verbose) o.server.log_verbose = tell;
     net::member::state self;
     self.begin(options.source, std::move(o));

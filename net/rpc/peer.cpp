@@ -19,12 +19,7 @@ std::atomic<std::uint64_t> streams{0}; // peers that this process has had
 } // namespace
 
 answer failure(error_code code, std::string message, error_reason reason) {
-    answer a;
-    a.failed = true;
-    a.code = code;
-    a.reason = reason;
-    a.message = std::move(message);
-    a.names_peer = true;
+    answer a{.failed = true, .code = code, .reason = reason, .message = std::move(message), .names_peer = true};
     return a;
 }
 
@@ -257,9 +252,7 @@ std::string peer_end::call_name(const pending& p) const {
 }
 
 void peer_end::tell_cancelled(const pending& p) {
-    message m;
-    m.type = message_type::cancel;
-    m.request = p.request;
+    message m{.type = message_type::cancel, .request = p.request};
     link_->post_urgent(std::move(m));
 }
 

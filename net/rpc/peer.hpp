@@ -20,8 +20,8 @@ struct answer {
     std::string message;     ///< where it failed
     bool names_peer = false; ///< it failed on the way: the message begins with the peer's name
     bool unknown = false;    ///< and it was sent: nobody here knows whether it took effect
-    bytes body;
-    std::vector<any_array> arrays;
+    bytes body = {};
+    std::vector<any_array> arrays = {};
 
     /// Throws the exception that the code has, where it failed.
     void check() const {

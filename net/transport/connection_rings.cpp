@@ -29,10 +29,7 @@ std::string text_of(const message& m) {
 } // namespace
 
 void socket_connection::say(ring_verb v, bytes body) {
-    message m;
-    m.type = message_type::shared_memory;
-    m.verb = static_cast<std::uint8_t>(v);
-    m.body = std::move(body);
+    message m{.type = message_type::shared_memory, .verb = static_cast<std::uint8_t>(v), .body = std::move(body)};
     send(std::move(m));
 }
 

@@ -42,8 +42,8 @@ struct message {
     std::uint64_t sequence = 0;     ///< among those of its link that arrive once; 0: of none
     std::uint64_t acknowledged = 0; ///< the last such that the sender has received
     std::uint64_t request = 0;      ///< of a call, of the reply to it, of its cancel; of a ping and its pong
-    bytes body;
-    std::vector<any_array> arrays;
+    bytes body = {};
+    std::vector<any_array> arrays = {};
     /// Why some of its arrays were not taken where it arrived; they are empty. Does not travel.
     std::string refused = {};
 

@@ -187,11 +187,7 @@ TEST_CASE_TEMPLATE("gemm takes batches, with operands of their own or shared", T
     for (const auto with : backends_for(element_type_of<T>)) {
         for (const int shared : {0, 1, 2, 3}) {
             for (const std::int64_t batch : {1, 3, 40}) {
-                gemm_description d;
-                d.batch = batch;
-                d.m = 37;
-                d.n = 70;
-                d.k = 29;
+                gemm_description d{.batch = batch, .m = 37, .n = 70, .k = 29};
                 d.batch_stride_a = (shared & 1) != 0 ? 0 : d.m * d.k;
                 d.batch_stride_b = (shared & 2) != 0 ? 0 : d.k * d.n;
                 d.transpose_b = shared == 0;

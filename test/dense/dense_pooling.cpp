@@ -85,12 +85,7 @@ template <class T> void check_pooling(pooling_description d) {
 
 pooling_description windows(pooling_kind kind, std::int64_t height, std::int64_t width, std::int64_t channels,
                             std::int64_t window, std::int64_t stride) {
-    pooling_description d;
-    d.kind = kind;
-    d.batch = 3;
-    d.height = height;
-    d.width = width;
-    d.channels = channels;
+    pooling_description d{.kind = kind, .batch = 3, .height = height, .width = width, .channels = channels};
     d.window_h = d.window_w = window;
     d.stride_h = d.stride_w = stride;
     return d;

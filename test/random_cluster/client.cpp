@@ -167,10 +167,7 @@ void client_program::take_another() {
                 (void)tn::placeholder<whole, tn::shape<>>("another's");
             }
             net::graph_mark none, all;
-            net::extend_graph c;
-            c.session = row.session;
-            c.from = row.nodes;
-            c.nodes = net::encode_nodes(g, none, all);
+            net::extend_graph c{.session = row.session, .from = row.nodes, .nodes = net::encode_nodes(g, none, all)};
             try {
                 (void)net::ask(*to, c, limit);
                 wrong("a client extends another's graph");

@@ -67,10 +67,7 @@ static_assert(std::is_same_v<decltype(std::declval<vector&>() + std::declval<vec
 constexpr tape with(int a, element_type type) {
     tape t;
     t.emit_input(t.add_input(element_type::float32));
-    instruction i;
-    i.op = opcode::exp;
-    i.type = type;
-    i.a = static_cast<std::int16_t>(a);
+    instruction i{.op = opcode::exp, .type = type, .a = static_cast<std::int16_t>(a)};
     t.emit(i);
     t.add_output(1, type);
     return t;

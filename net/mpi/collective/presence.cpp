@@ -155,10 +155,7 @@ void group::end(error_code code, const std::string& why, error_reason reason, bo
             sent_.swap(telling);
         }
         if (tells) {
-            note n;
-            n.kind = ended;
-            n.code = static_cast<int>(code);
-            n.reason = static_cast<int>(reason);
+            note n{.kind = ended, .code = static_cast<int>(code), .reason = static_cast<int>(reason)};
             why.copy(n.text, sizeof n.text - 1);
             tell_all(n);
         }

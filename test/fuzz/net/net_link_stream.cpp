@@ -85,14 +85,10 @@ void to_service(simulated_network& net, bool shakes_hands, byte_reader& r) {
     if (shakes_hands) {
         hello he;
         he.incarnation = he.link = he.attempt = 1;
-        message m;
-        m.type = message_type::hello;
-        m.body = write(he);
+        message m{.type = message_type::hello, .body = write(he)};
         s->to->send(std::move(m));
         net.work_for(1ms);
-        message p;
-        p.type = message_type::proof;
-        p.body = write(proof());
+        message p{.type = message_type::proof, .body = write(proof())};
         s->to->send(std::move(p));
         net.work_for(1ms);
         if (h.links != 1) fuzz::stop("a handshake as it should be makes no link");
@@ -122,16 +118,12 @@ void to_peer(simulated_network& net, bool shakes_hands, byte_reader& r) {
     if (shakes_hands && s->to) {
         challenge c;
         c.incarnation = 22;
-        message m;
-        m.type = message_type::challenge;
-        m.body = write(c);
+        message m{.type = message_type::challenge, .body = write(c)};
         s->to->send(std::move(m));
         net.work_for(1ms);
         ready y;
         y.lease_ms = 6000;
-        message last;
-        last.type = message_type::ready;
-        last.body = write(y);
+        message last{.type = message_type::ready, .body = write(y)};
         s->to->send(std::move(last));
         net.work_for(1ms);
         if (p->state() != peer_state::ready) fuzz::stop("a handshake as it should be makes no link");

@@ -11,9 +11,7 @@ using state_machine = tenon::net::link;
 namespace {
 
 message make(message_type type, const std::string& body) {
-    message m;
-    m.type = type;
-    m.body = text(body);
+    message m{.type = type, .body = text(body)};
     return m;
 }
 
@@ -214,9 +212,7 @@ TEST_CASE("link: an end that has received what was never sent, or has forgotten 
 }
 
 TEST_CASE("link: an acknowledgement of its own comes after so many messages, so many bytes, or a while") {
-    link_options o;
-    o.acknowledge_messages = 3;
-    o.acknowledge_bytes = 1000;
+    link_options o{.acknowledge_messages = 3, .acknowledge_bytes = 1000};
     line l(o);
     for (int i = 0; i < 10; ++i) l.dialing.post(make(message_type::note, "x"));
     l.dialing.post(make(message_type::note, std::string(2000, 'y')));

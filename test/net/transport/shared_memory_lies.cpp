@@ -24,10 +24,7 @@ public:
     explicit forger(const std::string& address) : socket_(address) {}
     void say(ring_verb v, bytes body = {}) { say(static_cast<std::uint8_t>(v), std::move(body)); }
     void say(std::uint8_t verb, bytes body) {
-        message m;
-        m.type = message_type::shared_memory;
-        m.verb = verb;
-        m.body = std::move(body);
+        message m{.type = message_type::shared_memory, .verb = verb, .body = std::move(body)};
         write(frames_of(std::move(m)));
     }
     void write(const bytes& b) { socket_.write(b); }

@@ -332,9 +332,7 @@ TEST_CASE_FIXTURE(in_folder, "S41, 46: synchronous replicas go on from the check
         const auto how = tn::adam(0.1);
         const tn::sync_replicas sync(how, {.aggregate = 1, .total = 1});
         const auto train = synchronous ? sync.minimize(loss) : how.minimize(loss);
-        tn::monitored_session_options o;
-        o.checkpoint = folder / at;
-        o.partial = partial;
+        tn::monitored_session_options o{.checkpoint = folder / at, .partial = partial};
         o.log = [&](const std::string& line) { told.push_back(line); };
         if (synchronous) o.hooks = {sync.hook()};
         tn::monitored_session s(o);
