@@ -64,8 +64,8 @@ public:
     std::vector<any_tensor> dequeue_up_to(std::int64_t n, const extents& size = {}, called_from here = caller()) const;
     std::vector<any_tensor> dequeue_some(std::int64_t at_least, std::int64_t at_most, const extents& size = {},
                                          called_from here = caller()) const;
-    any_tensor size(called_from here = caller()) const;
-    any_tensor is_closed(called_from here = caller()) const;
+    any_tensor size() const;
+    any_tensor is_closed() const;
     operation close(bool cancel_pending_enqueues = false, called_from here = caller()) const;
 
     std::vector<tensor_type> components() const;
@@ -427,12 +427,8 @@ TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, 
                                      " cannot be dequeued; give 0 or more, and as most no fewer than as least");
     return detail::outputs_of(detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
 }
-TENON_INLINE any_tensor queue::size(called_from here) const {
-    const making made(here);
-    return any_tensor({detail::add_use<queue_size_op>(handle_, {}, {}), 0});
-}
-TENON_INLINE any_tensor queue::is_closed(called_from here) const {
-    const making made(here);
+TENON_INLINE any_tensor queue::size() const { return any_tensor({detail::add_use<queue_size_op>(handle_, {}, {}), 0}); }
+TENON_INLINE any_tensor queue::is_closed() const {
     return any_tensor({detail::add_use<queue_is_closed_op>(handle_, {}, {}), 0});
 }
 TENON_INLINE operation queue::close(bool cancel_pending_enqueues, called_from here) const {
