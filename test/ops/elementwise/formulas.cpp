@@ -145,6 +145,26 @@ TEST_CASE("1 // 0.1 is 9, and 1 // -infinity is -1, as in Python") {
     CHECK(run(floor_divide(x, -infinity), fed_x) == std::vector<double>{-1, 0});
 }
 
+TEST_CASE_FIXTURE(in_graph, "floor_divide of all int8: as of wider integers, also where a - a % b is none") {
+    auto a = placeholder<std::int8_t, shape<256, 1>>();
+    auto b = placeholder<std::int8_t, shape<1, 256>>();
+    array<std::int8_t, shape<256, 1>> down;
+    array<std::int8_t, shape<1, 256>> right;
+    for (int i = 0; i < 256; ++i) down(i, 0) = right(0, i) = static_cast<std::int8_t>(i - 128);
+    session s;
+    const auto typed = detail::as_tensor(floor_divide(a, b));
+    const auto untyped = as<std::int8_t, shape<256, 256>>(untyped::floor_divide(any_tensor(a), any_tensor(b)));
+    const auto [got, twin] = s.run(feed(a, down), feed(b, right), typed, untyped);
+    int wrong = 0;
+    for (int i = -128; i < 128; ++i)
+        for (int j = -128; j < 128; ++j) {
+            const auto expected =
+                static_cast<std::int8_t>(j == 0 ? 0 : static_cast<int>(std::floor(static_cast<double>(i) / j)));
+            wrong += got(i + 128, j + 128) != expected || twin(i + 128, j + 128) != expected;
+        }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE_FIXTURE(in_graph, "nan_to_num: finite numbers of the tensor's own type") {
     const auto check = [](auto x, double most) {
         using T = typename decltype(x)::element_type;

@@ -69,9 +69,13 @@ inline constexpr auto squared_difference_of = [](auto a, auto b) {
 };
 inline constexpr auto lerp_of = [](auto a, auto b, auto t) { return t * (b - a) + a; };
 inline constexpr auto clip_of = [](auto x, auto low, auto high) { return minimum(maximum(x, low), high); };
+// Of integers: the quotient towards zero, less one where what is left has not b's sign; a - a % b may wrap around.
+inline constexpr auto whole_floor_divide_of = [](auto a, auto b) {
+    return select((b < zero && a - a / b * b > zero) || (b > zero && a - a / b * b < zero), a / b - one, a / b);
+};
 // (a - fmod(a, b)) is a multiple of b up to rounding, so 1 // 0.1 is 9; rounded down it is one less where a mod b is another remainder.
 inline constexpr auto floor_divide_of = [](auto a, auto b) {
-    if constexpr (std::is_integral_v<typename decltype(a)::element_type>) return (a - a % b) / b;
+    if constexpr (std::is_integral_v<typename decltype(a)::element_type>) return whole_floor_divide_of(a, b);
     else
         return select(b == zero, a / b,
                       select(a % b == fmod(a, b), round((a - fmod(a, b)) / b), round((a - fmod(a, b)) / b) - one));

@@ -206,7 +206,7 @@ TENON_INLINE any_tensor squared_difference(loose_operand a, loose_operand b, cal
 TENON_INLINE any_tensor floor_divide(loose_operand a, loose_operand b, called_from here) {
     const making made(here);
     const auto divided = [](const detail::loose::value& x, const detail::loose::value& y) {
-        return is_floating(x.t.element()) ? detail::floor_divide_of(x, y) : (x - x % y) / y;
+        return is_floating(x.t.element()) ? detail::floor_divide_of(x, y) : detail::whole_floor_divide_of(x, y);
     };
     return detail::loose::run<detail::floor_divide_rule>(divided, a, b);
 }
