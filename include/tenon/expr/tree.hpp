@@ -470,7 +470,7 @@ struct cast_rule {
 };
 } // namespace detail
 
-/// Conversion of each element to To, as static_cast does it.
+/// Conversion of each element to To, as static_cast does it; double goes to half and bfloat16 by way of float.
 template <Element To, class X> auto cast(X&& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::cast_rule, X>;

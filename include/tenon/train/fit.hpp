@@ -67,8 +67,10 @@ struct fit_options {
     bool restore_best = true;
     /// Saved after every epoch, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs". Empty: nothing is.
     std::string checkpoint{};
-    int keep = 3;       ///< checkpoints
-    bool resume = true; ///< begins after the last one, where there is one
+    int keep = 3; ///< checkpoints
+    /// Begins after the last one, where there is one. Of the epochs before, the best is not known any more: it is one of those that follow; and data
+    /// gives what it gives first, but for a function of the epoch's number.
+    bool resume = true;
     /// Swapped in for validation, and for what is kept as the best epoch's. It outlives the call.
     const moving_average* average = nullptr;
     bool check_finite = true; ///< a training metric that is not finite is a failed_precondition_error
