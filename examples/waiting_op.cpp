@@ -8,7 +8,7 @@
 //     after 0.05 s: the step did not end within its run's time limit of 0.05 s; it was waiting for readings in mailbox ...
 //     stopped: the step was stopped (pending_step::stop)
 //     and nothing was lost: mean 4
-//     closed: mailbox "north" is closed [node readings (readings) on /device:CPU:0]
+//     closed: mailbox "north" is closed [node readings (readings) on /device:CPU:0, made at waiting_op.cpp:167]
 #include <tenon/op/wait.hpp>
 #include <tenon/tenon.hpp>
 
@@ -121,9 +121,9 @@ struct readings_op {
 inline const tn::op_definition& readings_definition = tn::definition_of<readings_op>();
 
 // Size is a number, a named size, or tn::dyn.
-template <auto Size> auto readings(const std::string& mailbox) {
+template <auto Size> auto readings(const std::string& mailbox, tn::called_from here = tn::caller()) {
     using sizes = tn::shape<Size>;
-    return tn::as<float, sizes>(tn::add<readings_op>({mailbox, sizes::extents}, {}));
+    return tn::as<float, sizes>(tn::add<readings_op>({mailbox, sizes::extents}, {}, here));
 }
 
 // What one step in flight waits for.
