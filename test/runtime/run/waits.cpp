@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 17: a step that waits too long says for w
         words, [&](double limit) { (void)sess.run_for(limit, tn::feed(x, 1.0f), waited); });
     CHECK_MESSAGE(contains(text, words), text);
     CHECK_MESSAGE(contains(text, "did not end within its run's time limit of "), text);
-    CHECK_MESSAGE(contains(text, "[node the_gate (test_gate) on /device:CPU:0]"), text);
+    CHECK_MESSAGE(contains(text, "[node the_gate (test_gate) on /device:CPU:0, made at "), text);
     CHECK(gates::get().waiting() == 0);
     const probe::open_gate open("late");
     CHECK(sess.run_for(5, tn::feed(x, 1.0f), waited)() == 1.0f);
