@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <chrono>
 
@@ -253,12 +254,14 @@ TEST_CASE("nothing waits for a value that is late: the first layer is computed b
     auto step = sess.callable(tn::feeds(x), tn::fetches(h3, seen));
     auto started = step.start(ones);
     const tn::tensor_type row{tn::element_type::float32, tn::extents{1, 200}};
-    cluster.seen->wait_for([&](const std::vector<watch::sent>& all) {
-        return std::any_of(all.begin(), all.end(), [&](const watch::sent& s) {
-            return s.from == "/job:worker/task:0" && std::find(s.types.begin(), s.types.end(), row) != s.types.end();
-        });
+    cluster.seen->wait_for([&](const std::vector<watch::sent>& all) { // two weights, and that, in any order
+        const auto weight = [](const watch::sent& s) { return s.from == "/job:ps/task:0" && !s.types.empty(); };
+        return std::count_if(all.begin(), all.end(), weight) >= 2 &&
+               std::any_of(all.begin(), all.end(), [&](const watch::sent& s) {
+                   return s.from == "/job:worker/task:0" &&
+                          std::find(s.types.begin(), s.types.end(), row) != s.types.end();
+               });
     });
-    CHECK(cluster.seen->all(verb::step_values).size() >= 3); // two weights, and that
     CHECK_FALSE(started.wait_for(0));
     cluster.seen->release();
     const auto [last, first] = started.get();
