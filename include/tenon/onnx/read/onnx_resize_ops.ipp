@@ -155,12 +155,13 @@ inline any_tensor resized_in_step(const call& c, const any_tensor& x, int axis, 
     any_tensor at = subtract(divide(add(i, real(0.5)), ratio), real(0.5)); // as resize_side::place
     if (how.coordinates == "asymmetric") at = divide(i, ratio);
     else if (how.coordinates == "align_corners")
-        at = divide(multiply(i, subtract(n, real(1))), maximum(subtract(multiply(ratio, n), real(1)), real(1e-30)));
+        at = divide(multiply(i, subtract(n, real(1))),
+                    untyped::maximum(subtract(multiply(ratio, n), real(1)), real(1e-30)));
     else if (how.coordinates == "pytorch_half_pixel") at = select(greater(m, real(1)), at, real(0));
     else if (how.coordinates == "half_pixel_symmetric")
         at = add(multiply(divide(n, real(2)), subtract(real(1), divide(m, multiply(ratio, n)))), at);
     const auto taken = [&](const any_tensor& place) {
-        const any_tensor kept = minimum(maximum(place, real(0)), subtract(n, real(1)));
+        const any_tensor kept = untyped::minimum(untyped::maximum(place, real(0)), subtract(n, real(1)));
         return untyped::gather(x, untyped::cast(kept, element_type::int64), axis);
     };
     if (how.mode == "nearest") {
