@@ -22,13 +22,16 @@ struct source_place {
     const char* function = nullptr;
 };
 
-/// The last parameter of a function that makes nodes, which nobody passes: where it is called. Braces do not make one.
+/// The last parameter of a function that makes nodes, which nobody passes: where it is called. Braces do not make one. What the library's
+/// own files call is called nowhere: both paths are of one translation unit, as a library's that was built elsewhere begin otherwise.
 class called_from : public source_place {
     constexpr explicit called_from(source_place p) noexcept : source_place(p) {}
-    friend constexpr called_from caller(const char* file, unsigned line) noexcept;
+    friend constexpr called_from caller(const char* file, unsigned line, std::string_view this_header) noexcept;
 };
-constexpr called_from caller(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept {
-    return called_from({file, line, nullptr});
+constexpr called_from caller(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+                             std::string_view this_header = __FILE__) noexcept {
+    this_header.remove_suffix(std::string_view("graph/called_from.hpp").size());
+    return called_from(std::string_view(file).starts_with(this_header) ? source_place() : source_place{file, line});
 }
 
 namespace detail {
@@ -37,11 +40,10 @@ source_place& place_in_force() noexcept;
 } // namespace detail
 
 /// While it lives, the nodes that this thread makes are made there, unless a function around it has said where: the outermost call is the
-/// program's own. What the library's headers call says nothing.
+/// program's own.
 class making {
 public:
-    explicit making(source_place here, const char* function = __builtin_FUNCTION()) noexcept :
-        making({here.file, here.line, function}, std::string_view(__FILE__)) {}
+    explicit making(source_place here, const char* function = __builtin_FUNCTION()) noexcept; // scope.ipp
     /// Nobody has said where: a function that the program gave is called.
     struct anew {};
     explicit making(anew) noexcept : before_(detail::place_in_force()) { detail::place_in_force() = {}; }
@@ -49,7 +51,6 @@ public:
     ~making() { detail::place_in_force() = before_; }
 
 private:
-    making(source_place here, std::string_view this_header) noexcept; // scope.ipp
     source_place before_;
 };
 

@@ -185,12 +185,8 @@ TENON_INLINE detail::follow_scope::follow_scope(node* n) : scope_base(detail::is
     if (detail::is_of_this_graph(n)) state().follows = n;
 }
 
-TENON_INLINE making::making(source_place here, std::string_view this_header) noexcept :
-    before_(detail::place_in_force()) {
-    constexpr std::string_view in_headers = "graph/called_from.hpp";
-    this_header.remove_suffix(in_headers.size());
-    if (!before_.file && here.file && !std::string_view(here.file).starts_with(this_header))
-        detail::place_in_force() = here;
+TENON_INLINE making::making(source_place here, const char* function) noexcept : before_(detail::place_in_force()) {
+    if (!before_.file && here.file) detail::place_in_force() = {here.file, here.line, function};
 }
 
 TENON_INLINE detail::owned_scope::owned_scope(const any_tensor& owner, part of) :
