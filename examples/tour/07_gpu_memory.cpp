@@ -13,7 +13,6 @@
 #include <tenon/tenon.hpp>
 
 #include <cstdio>
-#include <string>
 
 #include "shared/devices.hpp"
 

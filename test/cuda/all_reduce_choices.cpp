@@ -2,17 +2,9 @@
 
 // When NCCL sums, and what it refuses.
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <thread>
-#include <vector>
-
-#include "messages.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/nccl.hpp"
 #include "summed_cards.hpp"
-#include "own_graph.hpp"
 
 using namespace all_reduce_test;
 

@@ -1,7 +1,6 @@
 #include <op_table/running.hpp>
 #include <tenon/op/gpu_kernels.hpp>
 
-#include "tests.hpp"
 #include "device_array.hpp"
 
 using namespace op_table;

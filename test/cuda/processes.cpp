@@ -3,16 +3,8 @@
 // Processes that train together, each on a GPU of its own: NCCL sums their gradients. Here they are threads of one process, each with a
 // server, a graph and a session.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
 #include <barrier>
-#include <cstring>
-#include <functional>
 #include <future>
-#include <optional>
-#include <thread>
 
 #include <net/collective/each_worker.hpp>
 #include <net/server/free_ports.hpp>
@@ -26,8 +18,6 @@
 #include "joint_training.hpp"
 #include "process_values.hpp"
 #include "summed_cards.hpp"
-#include "own_graph.hpp"
-#include "initialized_session.hpp"
 
 using namespace all_reduce_test;
 using joint_training::inputs, joint_training::loss_of, joint_training::outputs, joint_training::same_bits,

@@ -4,7 +4,6 @@
 #include <cuda/kernels/shape/strided_copy.hpp>
 #include <tenon/dense/strided_copy.hpp>
 
-#include "tests.hpp"
 #include "device_array.hpp"
 
 // The copies that movement ops are made of, against the host's.

@@ -2,29 +2,14 @@
 
 // Collectives become complete in another order in each process; GPUs sum in one.
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include <tenon/ops/collective/device_collective.hpp>
 #include <tenon/resources/collective/process_sums.hpp>
-#include <tenon/tenon.hpp>
 
 #include "emulator/libraries/nccl.hpp" // two cards are there on the emulated GPU alone
 #include "process_values.hpp"
 #include "summed_cards.hpp"
-#include "own_graph.hpp"
 
 using namespace all_reduce_test;
 

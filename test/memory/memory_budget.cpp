@@ -2,7 +2,6 @@
 #include "each_thread.hpp"
 
 #include <thread>
-#include <vector>
 
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/core/array/large_memory.hpp>

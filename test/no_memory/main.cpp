@@ -6,7 +6,6 @@
 // --allocation, which is one in this process, for a debugger.
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,3 @@
-#include <tenon/simd/isa.hpp>
-
 #include "tests.hpp"
 #include "running.hpp"
 #include "central_differences.hpp"

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "twins.hpp"
 
 // As twins.cpp, of control flow.

@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include <tenon/input.hpp>
 
 #include "twins.hpp"

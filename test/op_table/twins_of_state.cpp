@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "twins.hpp"
 
 // A typed function and the untyped one of its name give the same bits, and types that agree; test/twins holds that each has

@@ -1,6 +1,5 @@
 #include <tenon/input.hpp>
 
-#include "tests.hpp"
 #include "twins.hpp"
 
 // A typed function and the untyped one of its name give the same node, and types that agree.

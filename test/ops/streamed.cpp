@@ -3,7 +3,6 @@
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/op/streamed.hpp>
 #include <tenon/ops/rows/rows.hpp>
-#include <tenon/simd/isa.hpp>
 
 #include "tests.hpp"
 #include "random/random_arrays.hpp"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <tenon/graph/json.hpp>
-
 #include "own_graph.hpp"
 #include "random_graphs/workshop.hpp"
 #include "reference/order.hpp"

@@ -5,9 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <utility>
 
-#include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/wait.hpp>
 

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <utility>
 
-#include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/kernel.hpp>
 

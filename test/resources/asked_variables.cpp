@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "each_thread.hpp"
 #include "variable_bank.hpp"
 

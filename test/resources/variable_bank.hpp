@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include <tenon/memory/memory_account.hpp>
 #include <tenon/resources/held_variables.hpp>
 
 #include "tests.hpp"

@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/wait.hpp>
 

@@ -12,7 +12,6 @@
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/op/kernel.hpp>
 

@@ -1,7 +1,6 @@
 #include <latch>
 #include <stdexcept>
 
-#include "tests.hpp"
 #include "grids.hpp"
 
 // A search over a grid, on devices of this process (TOUR 20). Lost tasks: test/net/server/grid_search.cpp; killed programs:

@@ -1,7 +1,6 @@
 #include <csignal>
 #include <sys/resource.h>
 
-#include "tests.hpp"
 #include "grids.hpp"
 
 // Files of results: a search goes on where another ended, and what happens to damaged, removed and full ones.

@@ -3,7 +3,6 @@
 #include <tenon/arrow/table_reading.hpp>
 
 #include <algorithm>
-#include <iterator>
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/file_walk.hpp>

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include <tenon/core/array/memory_payer.hpp>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <ostream>
 
 #include <tenon/core/array/out_of_memory.hpp>

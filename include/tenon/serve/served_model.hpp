@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>

@@ -10,7 +10,6 @@
 //   pack_reduce.inl                  sums, products, least and largest across the lanes
 //   math_*.inl                       exp, log, sin, pow, erf, ... on pack<float> and pack<double>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

@@ -1,7 +1,6 @@
 #include <dlfcn.h>
 
 #include <fstream>
-#include <iterator>
 
 #include <cuda/tapes/compiler.hpp>
 

@@ -2,7 +2,6 @@
 
 #include <cuda/tapes/compiler.hpp>
 
-#include "tests.hpp"
 #include "real_nvrtc.hpp"
 
 // A program's own texts, by NVIDIA's compiler.

@@ -1,6 +1,5 @@
 #include <cuda/tapes/source.hpp>
 
-#include "tests.hpp"
 #include "real_nvrtc.hpp"
 #include "run_on_gpu.hpp"
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tenon/net/server.hpp>
-#include <tenon/resources/collective/collective_group.hpp>
 
 #include "tests.hpp"
 #include "../../each_thread.hpp"

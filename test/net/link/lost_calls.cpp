@@ -1,5 +1,4 @@
 
-#include "messages.hpp"
 #include "two.hpp"
 
 using namespace net_test;

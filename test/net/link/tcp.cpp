@@ -1,8 +1,3 @@
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 #include <net/transport/tcp.hpp>
 
 #include "two.hpp"

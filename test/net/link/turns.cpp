@@ -1,5 +1,3 @@
-#include <doctest/doctest.h>
-
 #include "two.hpp"
 
 // What one turn has under way stands before nobody else's calls.

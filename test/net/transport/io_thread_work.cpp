@@ -3,7 +3,6 @@
 #include <net/transport/tcp.hpp>
 #include <tenon/concurrency/deferred_flush.hpp>
 
-#include "tests.hpp"
 #include "peers.hpp"
 
 // Work that a transport's thread does aside, while others read on.

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <condition_variable>
-#include <cstdint>
-#include <functional>
-#include <mutex>
-#include <string>
-#include <vector>
-
 #include "peers.hpp"
 
 namespace net_test {

@@ -1,6 +1,5 @@
 #include <net/transport/socket_connection.hpp>
 
-#include "tests.hpp"
 #include "certificates.hpp"
 #include "lines.hpp"
 #include "peers.hpp"

@@ -2,7 +2,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests.hpp"
 #include "each_thread.hpp"
 #include "peers.hpp"
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <openssl/ssl.h>
 
-#include "tests.hpp"
 #include "each_thread.hpp"
 #include "certificates.hpp"
 #include "peers.hpp"

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "elementwise_support.hpp"
 

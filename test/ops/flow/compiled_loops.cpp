@@ -2,8 +2,6 @@
 #undef TENON_COMPILE_EXPRESSIONS
 #define TENON_COMPILE_EXPRESSIONS 1
 
-#include <tenon/core/half.hpp>
-
 #include "tests.hpp"
 #include "ops/untyped_run.hpp"
 

@@ -1,6 +1,5 @@
 #include <tenon/ops/image/image_color.hpp>
 
-#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "image_arrays.hpp"
 

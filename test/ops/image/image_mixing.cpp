@@ -1,6 +1,5 @@
 #include <tenon/ops/image/image_mixing.hpp>
 
-#include "tests.hpp"
 #include "image_arrays.hpp"
 
 using namespace tenon::test;

@@ -2,7 +2,6 @@
 #include <tenon/ops/image/image_resize.hpp>
 #include <tenon/ops/image/image_transform.hpp>
 
-#include "tests.hpp"
 #include "image_arrays.hpp"
 
 using namespace tenon::test;

@@ -5,7 +5,6 @@
 #include <tenon/input.hpp>
 #include <tenon/io/files/input_path.hpp>
 
-#include "tests.hpp"
 #include "ops/waiting.hpp"
 #include "readers.hpp"
 

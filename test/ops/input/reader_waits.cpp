@@ -1,6 +1,5 @@
 #include <tenon/input.hpp>
 
-#include "tests.hpp"
 #include "ops/waiting.hpp"
 #include "readers.hpp"
 

@@ -6,7 +6,6 @@
 #include <tenon/io/files/input_path.hpp>
 #include <tenon/io/records/tfrecord.hpp>
 
-#include "tests.hpp"
 #include "ops/waiting.hpp"
 
 // Readers and queues of names.

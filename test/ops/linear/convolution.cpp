@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "ops/linear/window_checks.hpp"
 
 using tn::any_array, tn::any_tensor, tn::shape, tn::extents, tn::conv2d_options;

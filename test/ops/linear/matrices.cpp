@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "ops/linear/matrix_checks.hpp"
 
 // Decompositions, systems of equations, inverses and determinants, against plain loops in double.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tenon/ops/linear/matrices.hpp>
-
 #include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"

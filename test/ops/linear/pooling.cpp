@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "ops/linear/window_checks.hpp"
 #include "ops/untyped_run.hpp"

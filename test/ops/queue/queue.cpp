@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "ops/waiting.hpp"
 
 // The ops of queues: their graphs, rules and kernels, driven by hand. Steps that run them are in queue_steps.cpp; what

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "message_at_limit.hpp"
 #include "ops/queue/queue_steps.hpp"
 #include "runtime/every_session.hpp"

@@ -1,5 +1,3 @@
-#include <tenon/simd/isa.hpp>
-
 #include "tests.hpp"
 #include "../check_gradients.hpp"
 #include "../random/random_arrays.hpp"

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "ops/check_gradients.hpp"
 #include "runtime/every_session.hpp"
 #include "ops/untyped_run.hpp"

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "ops/waiting.hpp"
 
 // Elements that their values choose: types, rules and kernels, driven by hand. Steps that run them are in

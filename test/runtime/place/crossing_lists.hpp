@@ -2,8 +2,6 @@
 
 #include <ostream>
 
-#include <tenon/runtime/run/crossing.hpp>
-
 #include "tests.hpp"
 
 /// What crosses, said before steps and seen in them.

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "runtime/place/crossing_lists.hpp"
 
 // Bytes that cross, by edge, before a step and after it (SEMANTICS 43).

@@ -1,6 +1,5 @@
 #include <tenon/train/optimize/tape_writer.hpp>
 
-#include "tests.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 20: several updates of one variable in one step. None is lost, and what an update returns is the value after it.

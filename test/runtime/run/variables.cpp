@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "runtime/counted_memory.hpp"
 #include "runtime/every_session.hpp"
 #include "runtime/support.hpp"

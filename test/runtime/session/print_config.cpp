@@ -1,7 +1,5 @@
 #include <sstream>
 
-#include <tenon/simd/isa.hpp>
-
 #include "tests.hpp"
 
 namespace {

@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "runtime/every_session.hpp"
 
 // SEMANTICS 15, 16 and 20: which value of a variable a read gives, whatever a session does to the graph.

@@ -7,7 +7,6 @@
 
 // libc++ had no from_chars of floating numbers before version 20.
 #if !defined(__cpp_lib_to_chars)
-#include <cstdlib>
 #include <cstring>
 #include <locale.h>
 #if defined(__APPLE__)

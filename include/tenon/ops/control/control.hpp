@@ -285,7 +285,6 @@ operation assert_true(const C& condition, const located<std::string>& message, c
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_control)
 
 #include <cstdio>
-#include <cstring>
 
 #include <tenon/core/array/copy_elements.hpp>
 #include <tenon/core/array/print.hpp>

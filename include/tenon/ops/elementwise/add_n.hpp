@@ -77,7 +77,6 @@ template <class T, class S> tensor<T, S> add_n(std::initializer_list<tensor<T, S
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_add_n)
 
-#include <algorithm>
 #include <memory>
 
 #include <tenon/concurrency/thread_pool.hpp>

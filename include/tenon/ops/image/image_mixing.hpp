@@ -193,7 +193,6 @@ auto cutmix(const X& images, const Y& labels, const mixing_options& o = {}, call
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include <tenon/memory/paid_memory.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/gradient_context.hpp>
@@ -140,7 +139,6 @@ constexpr inferred per_image_op::infer(const attributes& a, type_list in, int) {
 
 #include <cmath>
 #include <cstring>
-#include <string>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>

@@ -40,7 +40,6 @@ TENON_OP(epochs, epoch_order);
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_epochs)
 
-#include <memory>
 #include <numeric>
 #include <string>
 

@@ -170,8 +170,6 @@ std::vector<any_tensor> next_of_handle(const any_tensor& string_handle, const st
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_iterator)
 
-#include <utility>
-
 #include <tenon/graph/attachments.hpp>
 #include <tenon/graph/graph_state.inl>
 #include <tenon/ops/shape/assembly.hpp>

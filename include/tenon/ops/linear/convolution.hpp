@@ -256,7 +256,6 @@ any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tenso
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_convolution)
 
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include <tenon/dense/convolution.hpp>

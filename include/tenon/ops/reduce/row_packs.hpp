@@ -1,7 +1,5 @@
 #pragma once
 
-#include <type_traits>
-
 #include <tenon/simd/pack.hpp>
 
 /// What kernels on rows, reductions, softmax and attention, are written with.

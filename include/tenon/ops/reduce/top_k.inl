@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>

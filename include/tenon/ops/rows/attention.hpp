@@ -221,7 +221,6 @@ any_tensor attention(const any_tensor& queries, const any_tensor& keys, const an
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_attention)
 
 #include <cmath>
-#include <limits>
 
 #include <tenon/core/error.hpp>
 #include <tenon/memory/paid_memory.hpp>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
-#include <type_traits>
 
 #include <tenon/op/streamed.hpp>
 #include <tenon/ops/reduce/row_packs.hpp>

@@ -72,8 +72,6 @@ template <Element T, int N> tensor<T, shape<N>> linspace(double first, double la
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_fill)
 
-#include <cstring>
-
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
 

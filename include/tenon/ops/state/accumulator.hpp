@@ -386,8 +386,6 @@ public:
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_accumulator)
 
-#include <utility>
-
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/state/accumulator.inl>
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <tenon/core/config.hpp>
 

@@ -1,7 +1,3 @@
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include <tenon/ops/image/image_geometry.hpp>
 #include <tenon/ops/image/image_mixing.hpp>
 #include <tenon/ops/image/image_resize.hpp>

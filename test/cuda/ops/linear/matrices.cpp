@@ -1,5 +1,3 @@
-#include <tenon/ops/linear/matrices.hpp>
-
 #include "../both_devices.hpp"
 #include "ops/linear/matrix_checks.hpp"
 

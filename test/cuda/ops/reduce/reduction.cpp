@@ -1,7 +1,5 @@
 // Reductions on a GPU beside the host, which computes in double.
 
-#include <tenon/op/axes.hpp>
-
 #include "tests.hpp"
 #include "../both_devices.hpp"
 #include "../random/drawn_numbers.hpp"

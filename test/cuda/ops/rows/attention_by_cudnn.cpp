@@ -7,7 +7,6 @@
 #include "emulator/control.hpp"
 #include "emulator/libraries/cudnn.hpp"
 #include <cuda/dnn/attention.hpp>
-#include <tenon/core/error.hpp>
 
 #include "attended_on_gpu.hpp"
 #include "environment.hpp"

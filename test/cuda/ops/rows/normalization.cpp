@@ -1,7 +1,6 @@
 // Layer normalisation on a GPU beside the host, which computes in double.
 
 #include <cuda/kernels/rows/layer_norm.hpp>
-#include <tenon/graph/add_node.hpp>
 
 #include "tests.hpp"
 #include "device_array.hpp"

@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <cstdint>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "../on_both.hpp"
 
 // Ops that move elements, of any sizes and attributes, give on a GPU the host's bits.

@@ -1,6 +1,5 @@
 #include <net/server/servers.hpp>
 
-#include "tests.hpp"
 #include "runtime/place/crossing_lists.hpp"
 #include "ops/untyped_run.hpp"
 

@@ -1,5 +1,3 @@
-#include <tenon/ops/elementwise/untyped_elementwise.hpp>
-
 #include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 #include "ops/untyped_run.hpp"
