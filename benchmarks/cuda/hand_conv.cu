@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include <cudnn.h>
 
 #include "cuda/hand_layers.hpp"
@@ -150,65 +148,35 @@ struct handles {
 
 } // namespace
 
-struct hand_gpu_conv::state {
+struct hand_gpu_conv::state : hand_step {
     state(int batch, float rate) :
-        batch(batch),
+        hand_step(batch),
         libraries(graph.stream()),
-        images(static_cast<std::size_t>(batch) * 784 * sizeof(float)),
-        labels(static_cast<std::size_t>(batch) * sizeof(std::int32_t)),
-        gradient(static_cast<std::size_t>(batch) * 10 * sizeof(float)),
-        loss(sizeof(float)),
-        workspace(product::workspace_bytes),
         first(libraries.dnn, batch, 28, 1, 32, true),
         second(libraries.dnn, batch, 14, 32, 64, false),
         third(libraries.lt, batch, 3136, 256, true, false),
         fourth(libraries.lt, batch, 256, 10, false, false) {
-        gpu::check(cudaHostAlloc(&host, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault),
-                   "cudaHostAlloc");
-        std::memset(host, 0, images.bytes() + labels.bytes());
-        graph.record([&] { give(rate, graph.stream()); });
-    }
-    ~state() { cudaFreeHost(host); }
-
-    std::byte* host_labels() const { return static_cast<std::byte*>(host) + images.bytes(); }
-    float* host_loss() const { return reinterpret_cast<float*>(host_labels() + labels.bytes()); }
-
-    void give(float rate, cudaStream_t s) const {
-        gpu::check(cudaMemcpyAsync(images.data(), host, images.bytes(), cudaMemcpyHostToDevice, s), "cudaMemcpyAsync");
-        gpu::check(cudaMemcpyAsync(labels.data(), host_labels(), labels.bytes(), cudaMemcpyHostToDevice, s),
-                   "cudaMemcpyAsync");
-        void* const w = workspace.data();
-        first.forward(images.as<float>());
-        second.forward(first.output());
-        third.forward(second.output(), w, s);
-        fourth.forward(third.output(), w, s);
-        softmax_cross_entropy(fourth.output(), labels.as<std::int32_t>(), gradient.as<float>(), loss.as<float>(), batch,
-                              10, s);
-        fourth.backward(third.output(), gradient.as<float>(), rate, w, s);
-        third.backward(second.output(), fourth.input_gradient(), rate, w, s);
-        second.backward(first.output(), third.input_gradient(), rate, s);
-        first.backward(images.as<float>(), second.input_gradient(), rate, s);
-        gpu::check(cudaMemcpyAsync(host_loss(), loss.data(), sizeof(float), cudaMemcpyDeviceToHost, s),
-                   "cudaMemcpyAsync");
+        record([&](cudaStream_t s, void* w) {
+            first.forward(images.as<float>());
+            second.forward(first.output());
+            third.forward(second.output(), w, s);
+            fourth.forward(third.output(), w, s);
+            softmax_cross_entropy(fourth.output(), labels.as<std::int32_t>(), gradient.as<float>(), loss.as<float>(),
+                                  batch, 10, s);
+            fourth.backward(third.output(), gradient.as<float>(), rate, w, s);
+            third.backward(second.output(), fourth.input_gradient(), rate, w, s);
+            second.backward(first.output(), third.input_gradient(), rate, s);
+            first.backward(images.as<float>(), second.input_gradient(), rate, s);
+        });
     }
 
-    int batch;
-    gpu::recorded graph;
     handles libraries;
-    gpu::buffer images, labels, gradient, loss, workspace;
     layer first, second;
     dense_layer third, fourth;
-    void* host = nullptr;
 };
 
 hand_gpu_conv::hand_gpu_conv(int batch, float rate) : state_(std::make_unique<state>(batch, rate)) {}
 hand_gpu_conv::~hand_gpu_conv() = default;
-
-float hand_gpu_conv::step(const float* images, const std::int32_t* labels) {
-    std::memcpy(state_->host, images, state_->images.bytes());
-    std::memcpy(state_->host_labels(), labels, state_->labels.bytes());
-    state_->graph.run();
-    return *state_->host_loss();
-}
+float hand_gpu_conv::step(const float* images, const std::int32_t* labels) { return state_->run(images, labels); }
 
 } // namespace baseline

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include <cublasLt.h>
@@ -52,6 +53,58 @@ private:
     gpu::buffer w_, b_, y_;
     std::unique_ptr<gpu::buffer> dx_;
     product forward_, to_input_, to_weights_;
+};
+
+/// A training step of images [batch, 784] with one of 10 labels each: these are copied from page-locked memory, and the loss back, by the
+/// graph that has the rest.
+class hand_step {
+public:
+    explicit hand_step(int batch) :
+        batch(batch),
+        images(static_cast<std::size_t>(batch) * 784 * sizeof(float)),
+        labels(static_cast<std::size_t>(batch) * sizeof(std::int32_t)),
+        gradient(static_cast<std::size_t>(batch) * 10 * sizeof(float)),
+        loss(sizeof(float)),
+        workspace(product::workspace_bytes) {
+        gpu::check(cudaHostAlloc(&host_, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault),
+                   "cudaHostAlloc");
+        std::memset(host_, 0, images.bytes() + labels.bytes());
+    }
+    ~hand_step() { cudaFreeHost(host_); }
+    hand_step(hand_step&&) = delete;
+
+    /// The mean loss before the update.
+    float run(const float* of_images, const std::int32_t* of_labels) {
+        std::memcpy(host_, of_images, images.bytes());
+        std::memcpy(host_labels(), of_labels, labels.bytes());
+        graph.run();
+        return *host_loss();
+    }
+
+protected:
+    /// `give` gives the network's work to the graph's stream.
+    template <class F> void record(const F& give) {
+        graph.record([&] {
+            const cudaStream_t s = graph.stream();
+            gpu::check(cudaMemcpyAsync(images.data(), host_, images.bytes(), cudaMemcpyHostToDevice, s),
+                       "cudaMemcpyAsync");
+            gpu::check(cudaMemcpyAsync(labels.data(), host_labels(), labels.bytes(), cudaMemcpyHostToDevice, s),
+                       "cudaMemcpyAsync");
+            give(s, workspace.data());
+            gpu::check(cudaMemcpyAsync(host_loss(), loss.data(), sizeof(float), cudaMemcpyDeviceToHost, s),
+                       "cudaMemcpyAsync");
+        });
+    }
+
+    int batch;
+    gpu::recorded graph;
+    gpu::buffer images, labels, gradient, loss, workspace;
+
+private:
+    std::byte* host_labels() const { return static_cast<std::byte*>(host_) + images.bytes(); }
+    float* host_loss() const { return reinterpret_cast<float*>(host_labels() + labels.bytes()); }
+
+    void* host_ = nullptr;
 };
 
 /// loss[0] = mean cross-entropy of softmax(logits [batch, classes]); gradient [batch, classes].
