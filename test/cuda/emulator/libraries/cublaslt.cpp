@@ -6,6 +6,7 @@
 
 #include "cublaslt_product.hpp"
 #include "emulator/control.hpp"
+#include "held.hpp"
 #include "planned_faults.hpp"
 
 namespace {
@@ -38,7 +39,7 @@ struct library_state {
     std::size_t workspace = 0;
     tenon::emulator::cublaslt::counts counted{};
 };
-library_state& the_library() {
+tenon::emulator::held<library_state> the_library() {
     static library_state s;
     return s;
 }
@@ -84,9 +85,7 @@ template <class T, class Opaque, class... Value>
 cublasStatus_t create(Opaque* to, std::size_t tenon::emulator::cublaslt::counts::*living, Value... values) {
     if (!to) return CUBLAS_STATUS_INVALID_VALUE;
     *to = reinterpret_cast<Opaque>(new T{values...});
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    ++(s.counted.*living);
+    ++(the_library()->counted.*living);
     return CUBLAS_STATUS_SUCCESS;
 }
 template <class T, class Opaque>
@@ -95,9 +94,7 @@ cublasStatus_t destroy(Opaque p, kind which, std::size_t tenon::emulator::cublas
     if (!t) return CUBLAS_STATUS_INVALID_VALUE;
     t->is = kind::dead;
     delete t;
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    --(s.counted.*living);
+    --(the_library()->counted.*living);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -109,32 +106,22 @@ namespace tenon::emulator::cublaslt {
 
 void reset() {
     faults.clear();
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.any = s.with_epilogue = true;
-    s.workspace = 0;
-    s.counted.heuristics = s.counted.products = s.counted.of_float8 = s.counted.largest_limit = 0;
-    s.counted.with_gelu = s.counted.with_gelu_gradient = s.counted.with_row_sums = 0;
+    const auto s = the_library();
+    s->any = s->with_epilogue = true;
+    s->workspace = 0;
+    s->counted.heuristics = s->counted.products = s->counted.of_float8 = s->counted.largest_limit = 0;
+    s->counted.with_gelu = s->counted.with_gelu_gradient = s->counted.with_row_sums = 0;
 }
 void fail(const std::string& function, cublasStatus_t status, std::uint64_t after, std::uint64_t times) {
     faults.plan(function, status, after, times);
 }
 void has_algorithms(bool any, bool with_epilogue) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.any = any;
-    s.with_epilogue = with_epilogue;
+    const auto s = the_library();
+    s->any = any;
+    s->with_epilogue = with_epilogue;
 }
-void needs_workspace(std::size_t bytes) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.workspace = bytes;
-}
-counts count() {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.counted;
-}
+void needs_workspace(std::size_t bytes) { the_library()->workspace = bytes; }
+counts count() { return the_library()->counted; }
 
 } // namespace tenon::emulator::cublaslt
 
@@ -259,16 +246,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const preference* const f = known<preference>(preferred, kind::preference);
     if (!of(op) || !of(a) || !of(b) || !of(c) || !of(d) || !f || wanted <= 0 || !results || !found)
         return CUBLAS_STATUS_INVALID_VALUE;
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    ++s.counted.heuristics;
-    s.counted.largest_limit = std::max(s.counted.largest_limit, f->most_workspace);
+    const auto s = the_library();
+    ++s->counted.heuristics;
+    s->counted.largest_limit = std::max(s->counted.largest_limit, f->most_workspace);
     *found = 0;
     product_sizes sizes{};
     const cublasStatus_t verdict = judge(*of(op), *of(a), *of(b), *of(c), *of(d), sizes);
     if (verdict != CUBLAS_STATUS_SUCCESS) return verdict;
     if (!has_types_on(h->card, *of(a))) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (!s.any || (!s.with_epilogue && of(op)->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
+    if (!s->any || (!s->with_epilogue && of(op)->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (of(op)->compute_type == CUBLAS_COMPUTE_32I)
         for (const std::uint32_t promised : {f->align_a, f->align_b, f->align_c, f->align_d})
@@ -277,12 +263,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const bool may_round =
         (f->reductions & (CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE)) != 0;
     if (may_round && (of(d)->type == CUDA_R_16F || of(d)->type == CUDA_R_16BF)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (s.workspace > f->most_workspace) return CUBLAS_STATUS_SUCCESS; // and none found
+    if (s->workspace > f->most_workspace) return CUBLAS_STATUS_SUCCESS; // and none found
     const std::uint64_t number = number_of(*of(op), {of(a), of(b), of(c), of(d)});
     const std::uint64_t limit = std::min<std::uint64_t>(f->most_workspace, 65536);
     const algorithm chosen{algorithm_magic,
                            number,
-                           s.workspace       ? s.workspace
+                           s->workspace      ? s->workspace
                            : number % 3 == 0 ? 0
                                              : number % (limit + 1),
                            f->align_a,
@@ -335,13 +321,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
     m.alpha = read(scale_type, alpha, 0);
     m.beta = read(scale_type, beta, 0);
     {
-        library_state& s = the_library();
-        const std::lock_guard lock(s.guard);
-        ++s.counted.products;
-        s.counted.of_float8 += is_float8(m.la.type);
-        s.counted.with_gelu += is_gelu(m.o);
-        s.counted.with_gelu_gradient += is_gelu_gradient(m.o);
-        s.counted.with_row_sums += sums_rows(m.o);
+        const auto s = the_library();
+        ++s->counted.products;
+        s->counted.of_float8 += is_float8(m.la.type);
+        s->counted.with_gelu += is_gelu(m.o);
+        s->counted.with_gelu_gradient += is_gelu_gradient(m.o);
+        s->counted.with_row_sums += sums_rows(m.o);
     }
     const auto work = [m] {
         m.compute();

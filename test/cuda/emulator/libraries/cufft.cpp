@@ -1,14 +1,17 @@
 #include "cufft.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <complex>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "emulator/control.hpp"
+#include "held.hpp"
 #include "planned_faults.hpp"
 
 namespace {
@@ -31,18 +34,17 @@ struct library_state {
     std::mutex guard;
     std::map<cufftHandle, plan> plans;
     cufftHandle next = 1;
-    std::uint64_t transforms = 0;
 };
-library_state& the_library() {
+std::atomic<std::uint64_t> transforms_begun;
+tenon::emulator::held<library_state> the_library() {
     static auto& s = *new library_state;
     return s;
 }
 // What f does with a plan that there is.
 template <class F> cufftResult with_plan(cufftHandle handle, const F& f) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    const auto at = s.plans.find(handle);
-    return at == s.plans.end() ? CUFFT_INVALID_PLAN : f(at->second);
+    const auto s = the_library();
+    const auto at = s->plans.find(handle);
+    return at == s->plans.end() ? CUFFT_INVALID_PLAN : f(at->second);
 }
 
 // Complex or real numbers of a row, and as many of them as the library has there.
@@ -64,7 +66,7 @@ cufftResult execute(const char* name, cufftHandle handle, cufftType type, void* 
             0)
             return CUFFT_UNALIGNED_DATA;
         if (!p.area) return CUFFT_NO_WORKSPACE;
-        ++the_library().transforms;
+        ++transforms_begun;
         const auto work = [p, from, to, direction] {
             std::memset(p.area, 0xee, p.bytes);
             const std::int64_t half = p.n / 2 + 1;
@@ -98,23 +100,13 @@ namespace tenon::emulator::cufft {
 
 void reset() {
     faults.clear();
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.transforms = 0;
+    transforms_begun = 0;
 }
 void fail(const std::string& function, cufftResult status, std::uint64_t after, std::uint64_t times) {
     faults.plan(function, status, after, times);
 }
-std::uint64_t transforms() {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.transforms;
-}
-std::size_t plans() {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.plans.size();
-}
+std::uint64_t transforms() { return transforms_begun; }
+std::size_t plans() { return the_library()->plans.size(); }
 
 } // namespace tenon::emulator::cufft
 
@@ -129,17 +121,14 @@ cufftResult cufftCreate(cufftHandle* handle) {
     TENON_REFUSE(cufftCreate);
     plan p;
     if (cudaGetDevice(&p.card) != cudaSuccess) return CUFFT_SETUP_FAILED;
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    *handle = s.next++;
-    s.plans[*handle] = p;
+    const auto s = the_library();
+    *handle = s->next++;
+    s->plans[*handle] = p;
     return CUFFT_SUCCESS;
 }
 
 cufftResult cufftDestroy(cufftHandle handle) {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.plans.erase(handle) == 1 ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+    return the_library()->plans.erase(handle) == 1 ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
 }
 
 cufftResult cufftSetAutoAllocation(cufftHandle handle, int allocates) {

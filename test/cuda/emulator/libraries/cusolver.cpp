@@ -9,6 +9,7 @@
 #include <Eigen/SVD>
 
 #include "emulator/control.hpp"
+#include "held.hpp"
 #include "planned_faults.hpp"
 
 struct cusolverDnContext {
@@ -27,7 +28,7 @@ struct library_state {
     std::size_t handles = 0;
     std::uint64_t calls = 0;
 };
-library_state& the_library() {
+tenon::emulator::held<library_state> the_library() {
     static auto& s = *new library_state;
     return s;
 }
@@ -51,11 +52,7 @@ cusolverStatus_t give(cusolverDnHandle_t h, const char* name, std::initializer_l
     cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
     if (cudaStreamIsCapturing(h->stream, &captured) != cudaSuccess || captured != cudaStreamCaptureStatusNone)
         return CUSOLVER_STATUS_EXECUTION_FAILED;
-    {
-        library_state& s = the_library();
-        const std::lock_guard lock(s.guard);
-        ++s.calls;
-    }
+    ++the_library()->calls;
     const auto work = [f] {
         f();
         return true;
@@ -155,24 +152,14 @@ namespace tenon::emulator::cusolver {
 void reset() {
     faults.clear();
     divergent.clear();
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.calls = 0;
+    the_library()->calls = 0;
 }
 void fail(const std::string& function, cusolverStatus_t status, std::uint64_t after, std::uint64_t times) {
     faults.plan(function, status, after, times);
 }
 void diverge(const std::string& function, int info) { divergent.plan(function, info, 0, ~std::uint64_t{0}); }
-std::uint64_t calls() {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.calls;
-}
-std::size_t handles() {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.handles;
-}
+std::uint64_t calls() { return the_library()->calls; }
+std::size_t handles() { return the_library()->handles; }
 
 } // namespace tenon::emulator::cusolver
 
@@ -191,17 +178,13 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* to) {
         return CUSOLVER_STATUS_NOT_INITIALIZED;
     }
     *to = h;
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    ++s.handles;
+    ++the_library()->handles;
     return CUSOLVER_STATUS_SUCCESS;
 }
 cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t h) {
     if (!h) return CUSOLVER_STATUS_NOT_INITIALIZED;
     delete h;
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    --s.handles;
+    --the_library()->handles;
     return CUSOLVER_STATUS_SUCCESS;
 }
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t h, cudaStream_t stream) {

@@ -14,6 +14,7 @@
 #include <tenon/core/half.hpp>
 
 #include "emulator/control.hpp"
+#include "held.hpp"
 #include "planned_faults.hpp"
 
 struct ncclComm { // a rank
@@ -49,7 +50,7 @@ struct library_state {
     std::mutex guard;
     tenon::emulator::nccl::counts counted{};
 };
-library_state& the_library() {
+tenon::emulator::held<library_state> the_library() {
     static library_state s;
     return s;
 }
@@ -168,8 +169,7 @@ ncclResult_t put(const asked_sum& s) {
         add_as(s.type, sum.sent, s.to, s.elements);
         if (++sum.received == all->cards.size()) {
             all->open.erase(number);
-            const std::lock_guard counting(the_library().guard);
-            ++the_library().counted.sums;
+            ++the_library()->counted.sums;
         }
         return true;
     };
@@ -183,18 +183,12 @@ namespace tenon::emulator::nccl {
 
 void reset() {
     faults.clear();
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    s.counted = {};
+    the_library()->counted = {};
 }
 void fail(const std::string& function, ncclResult_t result, std::uint64_t after, std::uint64_t times) {
     faults.plan(function, result, after, times);
 }
-counts count() {
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    return s.counted;
-}
+counts count() { return the_library()->counted; }
 
 } // namespace tenon::emulator::nccl
 
@@ -229,9 +223,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* to, int count, const int* cards) {
         all->cards.push_back(card);
     }
     for (int i = 0; i < count; ++i) to[i] = new ncclComm{all, i};
-    library_state& s = the_library();
-    const std::lock_guard lock(s.guard);
-    ++s.counted.cliques;
+    ++the_library()->counted.cliques;
     return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
@@ -279,9 +271,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* to, int count, ncclUniqueId id, 
     *to = new ncclComm{all, rank};
     if (std::find(all->cards.begin(), all->cards.end(), -1) == all->cards.end()) {
         ids.all.erase(number_of(id));
-        library_state& s = the_library();
-        const std::lock_guard counting(s.guard);
-        ++s.counted.cliques;
+        ++the_library()->counted.cliques;
     }
     return ncclInProgress;
 }
@@ -391,9 +381,7 @@ ncclResult_t ncclGroupEnd() {
         }
     for (const asked_sum& s : asked)
         if (const ncclResult_t result = put(s)) return result;
-    library_state& l = the_library();
-    const std::lock_guard lock(l.guard);
-    ++l.counted.groups;
+    ++the_library()->counted.groups;
     return ncclSuccess;
 }
 
