@@ -220,6 +220,7 @@ any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o, called_f
 
 // A function of x, or of x and w, that a rule judges by options, here, so that the complaint is short; its twin makes the result.
 #define TENON_OF_ONE(OPTIONS, RULE, TWIN)                                                           \
+    const making made(here);                                                                        \
     using how = detail::constant_attributes<OPTIONS>;                                               \
     using verdict = detail::verdict_of<detail::RULE, how, detail::operand_of_t<X>>;                 \
     static_assert(verdict::agree, "tenon: shapes do not agree");                                    \
@@ -228,6 +229,7 @@ any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o, called_f
         return detail::op_result_t<detail::RULE, how, 0, void, detail::operand_of_t<X>>::unchecked( \
             untyped::TWIN(detail::as_tensor(x), OPTIONS))
 #define TENON_OF_TWO(OPTIONS, RULE, TWIN)                                                                    \
+    const making made(here);                                                                                 \
     using how = detail::constant_attributes<OPTIONS>;                                                        \
     using verdict = detail::verdict_of<detail::RULE, how, detail::operand_of_t<X>, detail::operand_of_t<W>>; \
     static_assert(verdict::agree, "tenon: shapes do not agree");                                             \
@@ -240,13 +242,11 @@ any_tensor average_pool3d(const any_tensor& x, const pool3d_options& o, called_f
 /// The convolution of lines x with windows w.
 template <conv1d_options Options = conv1d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO(Options, conv1d_rule<false>, conv1d);
 }
 /// conv1d<2, same>(x, w): with a stride, and a padding.
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO((conv1d_options{Stride, Padding}), conv1d_rule<false>, conv1d);
 }
 
@@ -254,12 +254,10 @@ auto conv1d(const X& x, const W& w, called_from here = caller()) {
 /// padding. w: [size, outputs / groups, channels].
 template <conv1d_options Options = conv1d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d_transpose(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO(Options, conv1d_rule<true>, conv1d_transpose);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv1d_transpose(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO((conv1d_options{Stride, Padding}), conv1d_rule<true>, conv1d_transpose);
 }
 
@@ -267,67 +265,55 @@ auto conv1d_transpose(const X& x, const W& w, called_from here = caller()) {
 /// depths are numbers.
 template <conv3d_options Options = conv3d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO(Options, conv3d_rule<false>, conv3d);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO((conv3d_options{Stride, Padding}), conv3d_rule<false>, conv3d);
 }
 
 /// The transposed convolution of volumes. w: [depths, rows, columns, outputs / groups, channels].
 template <conv3d_options Options = conv3d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d_transpose(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO(Options, conv3d_rule<true>, conv3d_transpose);
 }
 template <int Stride, padding Padding = valid, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv3d_transpose(const X& x, const W& w, called_from here = caller()) {
-    const making made(here);
     TENON_OF_TWO((conv3d_options{Stride, Padding}), conv3d_rule<true>, conv3d_transpose);
 }
 
 /// The largest element of each window of a line, channel by channel.
 template <pool1d_options Options, OperandOrIllShaped X> auto max_pool1d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE(Options, pool1d_rule<false>, max_pool1d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
 auto max_pool1d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE((pool1d_options{Window, Stride, Padding}), pool1d_rule<false>, max_pool1d);
 }
 /// The mean of each window, of its elements inside the line.
 template <pool1d_options Options, OperandOrIllShaped X> auto average_pool1d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE(Options, pool1d_rule<true>, average_pool1d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
 auto average_pool1d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE((pool1d_options{Window, Stride, Padding}), pool1d_rule<true>, average_pool1d);
 }
 
 /// The largest element of each window of a volume, channel by channel. Height, width and one of batch and depth are numbers. Of equal
 /// largest elements the first (in row-major order) gets the gradient.
 template <pool3d_options Options, OperandOrIllShaped X> auto max_pool3d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE(Options, pool3d_rule<false>, max_pool3d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
 auto max_pool3d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE((pool3d_options{Window, Stride, Padding}), pool3d_rule<false>, max_pool3d);
 }
 /// The mean of each window of a volume, of its elements inside.
 template <pool3d_options Options, OperandOrIllShaped X> auto average_pool3d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE(Options, pool3d_rule<true>, average_pool3d);
 }
 template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
 auto average_pool3d(const X& x, called_from here = caller()) {
-    const making made(here);
     TENON_OF_ONE((pool3d_options{Window, Stride, Padding}), pool3d_rule<true>, average_pool3d);
 }
 #undef TENON_OF_ONE
