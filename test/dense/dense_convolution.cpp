@@ -36,23 +36,7 @@ thread_pool& pool_of(int threads) {
 
 template <class T> void check_all_products(convolution_description d) {
     d.element = element_type_of<T>;
-    CAPTURE(d.batch);
-    CAPTURE(d.height);
-    CAPTURE(d.width);
-    CAPTURE(d.in_channels);
-    CAPTURE(d.out_channels);
-    CAPTURE(d.kernel_h);
-    CAPTURE(d.kernel_w);
-    CAPTURE(d.stride_h);
-    CAPTURE(d.stride_w);
-    CAPTURE(d.dilation_h);
-    CAPTURE(d.dilation_w);
-    CAPTURE(d.pad_top);
-    CAPTURE(d.pad_bottom);
-    CAPTURE(d.pad_left);
-    CAPTURE(d.pad_right);
-    CAPTURE(d.groups);
-    CAPTURE(static_cast<int>(d.after));
+    INFO(said_by(d));
     const std::int64_t nx = d.batch * d.height * d.width * d.in_channels;
     const std::int64_t nw = d.kernel_h * d.kernel_w * (d.in_channels / d.groups) * d.out_channels;
     const std::int64_t ny = d.batch * d.out_height() * d.out_width() * d.out_channels;

@@ -70,15 +70,7 @@ thread_pool& pool_of(int threads) {
 template <class T> void check_product(gemm_description d) {
     if (d.with == backend::libxsmm && d.transpose_b && d.n * d.k > 4096) return; // it has none
     d.element = element_type_of<T>;
-    CAPTURE(d.batch);
-    CAPTURE(d.m);
-    CAPTURE(d.n);
-    CAPTURE(d.k);
-    CAPTURE(d.transpose_a);
-    CAPTURE(d.transpose_b);
-    CAPTURE(static_cast<int>(d.after));
-    CAPTURE(name_of(d.with));
-    CAPTURE(name_of(d.element));
+    INFO(said_by(d));
     const auto size = sizes_of(d);
     const auto a = random_numbers<T>(size.a, 1);
     const auto b = random_numbers<T>(size.b, 2);
@@ -149,11 +141,9 @@ TEST_CASE_TEMPLATE("gemm equals the naive product where k is cut into blocks and
                                    .with = with};
                 check_product<T>(d);
             }
-            gemm_description wide{.m = 9, .n = 1700, .k = 130, .transpose_b = true, .with = with};
-            check_product<T>(wide);
+            check_product<T>(gemm_description{.m = 9, .n = 1700, .k = 130, .transpose_b = true, .with = with});
             // rows of b are a multiple of 4 KiB apart
-            gemm_description crowded{.m = 65, .n = 1024, .k = 70, .with = with};
-            check_product<T>(crowded);
+            check_product<T>(gemm_description{.m = 65, .n = 1024, .k = 70, .with = with});
         }
     });
 }
@@ -163,8 +153,7 @@ TEST_CASE_TEMPLATE("gemm's epilogues add the bias of the column, clip at zero, o
     for (const auto with : backends_for(element_type_of<T>)) {
         for (const auto after : {epilogue::none, epilogue::bias, epilogue::relu, epilogue::bias_relu}) {
             for (const std::int64_t n : {10, 64, 77}) {
-                gemm_description d{.m = 50, .n = n, .k = 100, .after = after, .with = with};
-                check_product<T>(d);
+                check_product<T>(gemm_description{.m = 50, .n = n, .k = 100, .after = after, .with = with});
             }
         }
         gemm_description sum{.m = 33, .n = 65, .k = 40, .accumulate = true, .with = with};
@@ -200,8 +189,7 @@ TEST_CASE_TEMPLATE("gemm takes batches, with operands of their own or shared", T
 }
 
 TEST_CASE("gemm without terms gives the epilogue of zero, without elements nothing") {
-    gemm_description d{.m = 3, .n = 5, .k = 0, .after = epilogue::bias_relu};
-    const gemm product(d);
+    const gemm product(gemm_description{.m = 3, .n = 5, .k = 0, .after = epilogue::bias_relu});
     const std::vector<float> bias{1, -1, 2, -2, 0};
     std::vector<float> c(15, 9.0F);
     product.run(nullptr, nullptr, bias.data(), c.data(), nullptr);
@@ -286,8 +274,7 @@ TEST_CASE("libxsmm's products of many sizes: what is compiled for them ends some
     for (std::int64_t n = 1; n <= 70; ++n)
         for (std::int64_t m = 1; m <= 64; ++m) others += gemm({.m = m, .n = n, .k = 3}).chosen() != backend::libxsmm;
     CHECK(others > 0);
-    gemm_description d{.m = 63, .n = 70, .k = 3};
-    check_product<float>(d);
+    check_product<float>(gemm_description{.m = 63, .n = 70, .k = 3});
 }
 
 #if defined(__linux__)

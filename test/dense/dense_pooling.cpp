@@ -27,19 +27,7 @@ reference::windows windows_of(const pooling_description& d) {
 template <class T> void check_pooling(pooling_description d) {
     d.element = element_type_of<T>;
     check(d);
-    CAPTURE(static_cast<int>(d.kind));
-    CAPTURE(d.batch);
-    CAPTURE(d.height);
-    CAPTURE(d.width);
-    CAPTURE(d.channels);
-    CAPTURE(d.window_h);
-    CAPTURE(d.window_w);
-    CAPTURE(d.stride_h);
-    CAPTURE(d.stride_w);
-    CAPTURE(d.pad_top);
-    CAPTURE(d.pad_bottom);
-    CAPTURE(d.pad_left);
-    CAPTURE(d.pad_right);
+    INFO(said_by(d));
     const std::int64_t nx = d.batch * d.height * d.width * d.channels;
     const std::int64_t ny = d.batch * d.out_height() * d.out_width() * d.channels;
     auto x = random_numbers<T>(nx, 1);

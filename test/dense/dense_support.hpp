@@ -5,9 +5,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <sstream>
+#include <string>
+#include <type_traits>
 #include <vector>
 
+#include <tenon/core/members.hpp>
+
 #include "each_isa.hpp"
+
+/// What a description says, for messages: "batch 2, height 5, ..".
+template <class Description> std::string said_by(const Description& d) {
+    std::ostringstream text;
+    tenon::each_member(d, [&](const char* name, const auto& is) {
+        using T = std::remove_cvref_t<decltype(is)>;
+        text << name << ' ';
+        if constexpr (std::is_enum_v<T>) text << static_cast<int>(is) << ", ";
+        else text << is << ", ";
+    });
+    return text.str();
+}
 
 /// Numbers in [-1, 1], the same ones for the same seed.
 template <class T> std::vector<T> random_numbers(std::int64_t count, unsigned seed) {
