@@ -19,8 +19,7 @@ public:
         ::unsetenv("LOCPATH");
     }
     ~comma_locale() { std::setlocale(LC_ALL, before_.c_str()); }
-    comma_locale(const comma_locale&) = delete;
-    comma_locale& operator=(const comma_locale&) = delete;
+    comma_locale(comma_locale&&) = delete;
 
     bool is_there = false;
 

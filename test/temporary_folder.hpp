@@ -17,8 +17,7 @@ public:
                 ("tenon-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
         std::filesystem::create_directories(path_);
     }
-    temporary_folder(const temporary_folder&) = delete;
-    temporary_folder& operator=(const temporary_folder&) = delete;
+    temporary_folder(temporary_folder&&) = delete;
     ~temporary_folder() {
         std::error_code ignored;
         std::filesystem::remove_all(path_, ignored);

@@ -52,8 +52,7 @@ struct lt_state {
         check(lt_functions()->cublasLtCreate(&handle), "cublasLtCreate", "the products on " + on.name);
     }
     ~lt_state() { (void)lt_functions()->cublasLtDestroy(handle); }
-    lt_state(const lt_state&) = delete;
-    lt_state& operator=(const lt_state&) = delete;
+    lt_state(lt_state&&) = delete;
 
     cublasLtHandle_t handle = nullptr;
     std::mutex guard;                                                                   // of what follows

@@ -19,8 +19,7 @@ class gpu_context {
 public:
     explicit gpu_context(int card);
     ~gpu_context();
-    gpu_context(const gpu_context&) = delete;
-    gpu_context& operator=(const gpu_context&) = delete;
+    gpu_context(gpu_context&&) = delete;
 
     const int card; ///< its number among those that CUDA shows to this process
     const std::string name;

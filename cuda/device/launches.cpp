@@ -38,8 +38,7 @@ class notes_parts {
 public:
     explicit notes_parts(std::vector<cudaGraph_t>& to) { noted_parts = &to; }
     ~notes_parts() { noted_parts = nullptr; }
-    notes_parts(const notes_parts&) = delete;
-    notes_parts& operator=(const notes_parts&) = delete;
+    notes_parts(notes_parts&&) = delete;
 };
 
 std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {

@@ -24,8 +24,7 @@ public:
     /// that the library opens itself, where the dynamic loader looks, and that lies beside it.
     library(const char* what, std::initializer_list<const char*> files, const std::string& folder = "",
             const char* companion = nullptr);
-    library(const library&) = delete;
-    library& operator=(const library&) = delete;
+    library(library&&) = delete;
 
     /// The function, found once a call. Throws unavailable_error, which says which files were tried and why they could not be
     /// opened, or that the library, and which, is too old to have it.

@@ -25,8 +25,7 @@ class machine : public std::enable_shared_from_this<machine> {
 public:
     machine() = default;
     ~machine();
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    machine(machine&&) = delete;
 
     /// `told` is called once, on any thread, when `event`, which was recorded on `stream` of `card`, is reached; with what went wrong where
     /// the GPU can be used no more. Those of one stream are told in the order in which they came.

@@ -76,8 +76,7 @@ public:
         }
     }
     ~recorder() override { give_up(); }
-    recorder(const recorder&) = delete;
-    recorder& operator=(const recorder&) = delete;
+    recorder(recorder&&) = delete;
 
     void at(std::size_t device) override {
         device_ = device;

@@ -16,8 +16,7 @@ class recording_streams {
 public:
     explicit recording_streams(gpu_context& on) : on_(on) {}
     ~recording_streams();
-    recording_streams(const recording_streams&) = delete;
-    recording_streams& operator=(const recording_streams&) = delete;
+    recording_streams(recording_streams&&) = delete;
 
     /// Of the streams of all, as one graph, that is launched on the first one's GPU. Waits for other recordings to end. Throws what CUDA says.
     static std::unique_ptr<stream_recorder> begin(std::vector<recording_streams*> all);

@@ -20,8 +20,7 @@ public:
         check(cudaEventCreateWithFlags(&native, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     }
     ~event() override { (void)cudaEventDestroy(native); }
-    event(const event&) = delete;
-    event& operator=(const event&) = delete;
+    event(event&&) = delete;
 
     const int card;
     cudaEvent_t native = nullptr;
@@ -58,8 +57,7 @@ struct staged {
 struct profiled {
     explicit profiled(const char* name) { nvtxRangePushA(name); }
     ~profiled() { nvtxRangePop(); }
-    profiled(const profiled&) = delete;
-    profiled& operator=(const profiled&) = delete;
+    profiled(profiled&&) = delete;
 };
 
 } // namespace

@@ -52,8 +52,7 @@ std::string text_of(const fourier_transform& t, element_type e) {
 class planned_transform final : public library_transform {
 public:
     planned_transform(gpu_context& on, const fourier_transform& t, element_type e) : on_(on), t_(t), e_(e) {}
-    planned_transform(const planned_transform&) = delete;
-    planned_transform& operator=(const planned_transform&) = delete;
+    planned_transform(planned_transform&&) = delete;
     ~planned_transform() override {
         if (plan_ == CUFFT_PLAN_NULL) return;
         try {

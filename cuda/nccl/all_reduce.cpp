@@ -34,8 +34,7 @@ class kept_card {
 public:
     kept_card() { check(cudaGetDevice(&card_), "cudaGetDevice"); }
     ~kept_card() { (void)cudaSetDevice(card_); }
-    kept_card(const kept_card&) = delete;
-    kept_card& operator=(const kept_card&) = delete;
+    kept_card(kept_card&&) = delete;
 
 private:
     int card_ = 0;

@@ -25,8 +25,7 @@ public:
         (void)cudaSetDevice(card_);
         for (const cudaStream_t s : idle_) (void)cudaStreamDestroy(s);
     }
-    idle_streams(const idle_streams&) = delete;
-    idle_streams& operator=(const idle_streams&) = delete;
+    idle_streams(idle_streams&&) = delete;
 
     cudaStream_t take() {
         {
@@ -78,8 +77,7 @@ public:
         }
         from_.give(stream_);
     }
-    recorded_part(const recorded_part&) = delete;
-    recorded_part& operator=(const recorded_part&) = delete;
+    recorded_part(recorded_part&&) = delete;
 
     cudaStream_t stream() const noexcept { return stream_; }
     cudaGraph_t end() {

@@ -67,8 +67,7 @@ public:
         on_.use();
         require(f_.cusolverDnCreate(&handle_), "cusolverDnCreate");
     }
-    loaded_solver(const loaded_solver&) = delete;
-    loaded_solver& operator=(const loaded_solver&) = delete;
+    loaded_solver(loaded_solver&&) = delete;
     ~loaded_solver() override { (void)f_.cusolverDnDestroy(handle_); }
 
     std::size_t cholesky_bytes(element_type e, std::int64_t n) override {

@@ -47,8 +47,7 @@ public:
     ~compiler();
     /// The same now; what is asked for later fails so, too.
     void end();
-    compiler(const compiler&) = delete;
-    compiler& operator=(const compiler&) = delete;
+    compiler(compiler&&) = delete;
 
     /// The process's, with the usual cache. Throws unavailable_error, saying why, where there is no NVRTC.
     static compiler& of_process();

@@ -17,8 +17,7 @@ class loaded_kernels {
 public:
     explicit loaded_kernels(gpu_context& on) : on_(on) {}
     ~loaded_kernels();
-    loaded_kernels(const loaded_kernels&) = delete;
-    loaded_kernels& operator=(const loaded_kernels&) = delete;
+    loaded_kernels(loaded_kernels&&) = delete;
 
     /// What cudaLaunchKernel takes, of the kernel of that name in the image. Kernels of one name are one, unless `text` tells them apart.
     /// Throws what check() throws.

@@ -17,8 +17,7 @@ public:
         if (before_) setenv(name_, before_->c_str(), 1);
         else unsetenv(name_);
     }
-    environment(const environment&) = delete;
-    environment& operator=(const environment&) = delete;
+    environment(environment&&) = delete;
 
 private:
     const char* name_;

@@ -15,8 +15,7 @@ namespace tenon::test {
 class machine {
 public:
     explicit machine(int cards = 1);
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
+    machine(machine&&) = delete;
     ~machine();
 
     static bool is_emulated();

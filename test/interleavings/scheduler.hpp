@@ -24,8 +24,7 @@ class drawn_order {
 public:
     explicit drawn_order(const order_options& o);
     ~drawn_order();
-    drawn_order(const drawn_order&) = delete;
-    drawn_order& operator=(const drawn_order&) = delete;
+    drawn_order(drawn_order&&) = delete;
 
     /// Of those that there were so far: places where threads may change, and changes.
     std::uint64_t places() const;

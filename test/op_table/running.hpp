@@ -18,8 +18,7 @@ std::string name_of(const entry& e, const sample& s, element_type t);
 class silence {
 public:
     silence();
-    silence(const silence&) = delete;
-    silence& operator=(const silence&) = delete;
+    silence(silence&&) = delete;
     ~silence();
 
 private:

@@ -24,8 +24,7 @@ public:
     explicit actors(net::simulated_network& n);
     /// Kills those that run.
     ~actors();
-    actors(const actors&) = delete;
-    actors& operator=(const actors&) = delete;
+    actors(actors&&) = delete;
 
     /// Begins a program on this host, as a process of it: it runs when the simulation next calls run_ready().
     std::size_t start(const std::string& host, std::function<void(net::transport&)> program);

@@ -18,8 +18,7 @@ class nvrtc_pause {
 public:
     nvrtc_pause();
     ~nvrtc_pause();
-    nvrtc_pause(const nvrtc_pause&) = delete;
-    nvrtc_pause& operator=(const nvrtc_pause&) = delete;
+    nvrtc_pause(nvrtc_pause&&) = delete;
 };
 
 } // namespace tenon::emulator
