@@ -73,9 +73,7 @@ void work(const options& o, const tn::net::member& self) {
 
     // Other workers are not needed: one that dies leaves this one training. Where a parameter server dies, the session waits for its
     // next life, and the chief restores the last checkpoint.
-    tn::session_options limits;
-    limits.operation_timeout = 60;
-    limits.device_filters = self.device_filters();
+    tn::session_options limits{.operation_timeout = 60, .device_filters = self.device_filters()};
     tn::trace traced;
     std::vector<std::shared_ptr<tn::session_hook>> hooks;
     if (!o.logs.empty()) {

@@ -24,8 +24,7 @@ void through_graph(benchmark::State& state) {
     for (int i = 0; i < nodes; ++i) y = tn::untyped::tanh(y);
     const auto kept = tn::variable<float, tn::shape<elements>>("y", tn::zeros());
     const tn::operation target = tn::untyped::group({tn::untyped::assign(kept, y)});
-    tn::session_options o{.fuse = false};
-    tn::session s(g, o);
+    tn::session s(g, {.fuse = false});
     s.run(tn::initialize_variables());
     const auto step = s.callable_untyped({}, {}, {target});
     for (int i = 0; i < 3; ++i) step({}); // the first ones record it

@@ -138,8 +138,7 @@ int main(int argc, char** argv) {
     MPI_Bcast(ports.data(), size, MPI_INT, 0, MPI_COMM_WORLD);
     std::vector<std::string> at;
     for (const int p : ports) at.push_back("127.0.0.1:" + std::to_string(p));
-    tn::server_options so{.intra_op_threads = 1};
-    tn::server server(tn::cluster({{"worker", at}}), "worker", rank_of_this, so);
+    tn::server server(tn::cluster({{"worker", at}}), "worker", rank_of_this, {.intra_op_threads = 1});
     {
         const group by_links = server.processes();
         if (only.empty() || only == "sums") sums("tenon_links", by_links);

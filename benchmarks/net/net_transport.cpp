@@ -73,9 +73,7 @@ struct answering final : connection_user {
     }
     void received(message m) override {
         if (m.arrays.empty()) return to->send(std::move(m));
-        message word;
-        word.type = message_type::reply;
-        to->send(std::move(word));
+        to->send(message{.type = message_type::reply});
     }
     void closed(const std::string&) override { to.reset(); }
 };
@@ -109,14 +107,12 @@ public:
         round_trip();
     }
     void round_trip() {
-        message m;
-        m.type = message_type::call;
+        message m{.type = message_type::call};
         m.body.resize(64);
         exchange(std::move(m));
     }
     void one_way(const tn::any_array& a) {
-        message m;
-        m.type = message_type::note;
+        message m{.type = message_type::note};
         m.arrays.push_back(a.share());
         exchange(std::move(m));
     }

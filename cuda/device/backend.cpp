@@ -26,8 +26,7 @@ public:
             return all;
         }
         for (int i = 0; i < count; ++i) {
-            device_attributes unknown;
-            unknown.name = gpu_name(i);
+            device_attributes unknown{.name = gpu_name(i)};
             unknown.description = refusal([&] { all.push_back(attributes_of(i, count)); });
             if (!unknown.description.empty()) all.push_back(std::move(unknown));
         }

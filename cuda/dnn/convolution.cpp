@@ -23,9 +23,7 @@ bool may_take(const convolution_sizes& s) {
 
 graph convolution_graph(operation_kind which, const convolution_sizes& s, element_type e, after_convolution after,
                         bool tf32) {
-    graph g;
-    g.tf32 = tf32 && e == element_type::float32;
-    g.compute = compute_type(e);
+    graph g{.compute = compute_type(e), .tf32 = tf32 && e == element_type::float32};
     window w;
     w.stride = {s.stride_h, s.stride_w};
     w.dilation = {s.dilation_h, s.dilation_w};

@@ -74,9 +74,9 @@ struct operation {
 };
 
 struct graph {
-    std::string name; ///< of the op that it is for: what messages begin with
-    std::vector<tensor> tensors;
-    std::vector<operation> operations;
+    std::string name = {}; ///< of the op that it is for: what messages begin with
+    std::vector<tensor> tensors = {};
+    std::vector<operation> operations = {};
     /// float or double.
     element_type compute = element_type::float32;
     /// Operands of float may be rounded to 10 bits of fraction.

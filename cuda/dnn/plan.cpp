@@ -176,7 +176,7 @@ public:
     }
 
     struct answer {
-        std::shared_ptr<const plan> made;
+        std::shared_ptr<const plan> made = {};
         std::string why;
     };
     answer find(const graph& g);
@@ -219,8 +219,7 @@ cudnn_state::answer cudnn_state::find(const graph& g) {
     if (plans_.size() >= most_plans) plans_.clear(); // batches of ever other sizes
     on_.use();
     made_plan m = make_plan({*functions_, handle_}, g);
-    answer a;
-    a.why = m.why;
+    answer a{.why = m.why};
     if (m.raw) a.made = std::make_shared<kept_plan>(*this, g, std::move(m));
     return plans_.emplace(key, std::move(a)).first->second;
 }

@@ -86,9 +86,7 @@ int packs_of(const tape& t, const form& f) {
 }
 
 pass make_pass(const fused_layout& l, const tape& merged, const std::vector<int>& outputs, std::uint32_t kept) {
-    pass p;
-    p.code = with_outputs(merged, outputs);
-    p.made = outputs;
+    pass p{.code = with_outputs(merged, outputs), .made = outputs};
     form& f = p.shape;
     std::vector<merged_dimension> dims = merge(l, p.code, kept);
     f.columns = dims.back().kept;

@@ -42,12 +42,12 @@ struct form {
 /// One kernel's way through all elements. What a tape sums over different dimensions takes several: each reads the inputs again.
 struct pass {
     tape code; ///< what is computed in it
-    form shape;
+    form shape = {};
     std::vector<int> made; ///< the node's output that an output of `code` is
     // Numbers, of dimensions in the order of form::dims.
-    std::vector<std::int64_t> sizes;
-    std::vector<std::int64_t> strides; ///< [groups][dims]
-    std::int64_t kept = 1, summed = 1; ///< elements
+    std::vector<std::int64_t> sizes = {};
+    std::vector<std::int64_t> strides = {}; ///< [groups][dims]
+    std::int64_t kept = 1, summed = 1;      ///< elements
     bool whole_packs =
         false; ///< no pack goes beyond the end of the fastest dimension, and each begins at a multiple of a pack
     std::int64_t firsts[max_tape_inputs]{}; ///< the element of each input that is read first

@@ -192,8 +192,7 @@ kernel_source kernel_of(const char* kind, const std::string& body, const std::st
         for (std::size_t at; (at = text.find('$')) != std::string::npos;) text.replace(at, 1, tape);
         return text;
     };
-    kernel_source k;
-    k.name = kind + id;
+    kernel_source k{.name = kind + id};
     k.text = "namespace tenon::cuda::tapes {\nstruct code_" + id + " {\n" + body +
              "};\n} // namespace tenon::cuda::tapes\nextern \"C\" __global__ void __launch_bounds__(256) " + k.name +
              "(const __grid_constant__ " + with(arguments) + " a) {\n    tenon::cuda::tapes::" + with(call) +

@@ -13,7 +13,7 @@ namespace tenon::cuda::tapes {
 /// A kernel: its text goes behind prelude(). Equal texts have equal names.
 struct kernel_source {
     std::string name; ///< of the extern "C" function
-    std::string text;
+    std::string text = {};
 };
 
 /// The kernel for tapes like `code` in a form: it knows no sizes.

@@ -58,8 +58,7 @@ void train(const tn::net::member& self, const options& o) {
         std::printf("%s: %s\n", name.c_str(), line.c_str());
         std::fflush(stdout);
     };
-    tn::session_options limits;
-    limits.device_filters = self.device_filters();
+    tn::session_options limits{.device_filters = self.device_filters()};
     tn::monitored_session sess({.target = self.target(),
                                 .session = limits,
                                 .is_chief = self.is_chief(),

@@ -32,8 +32,7 @@ namespace {
 using scalar = tn::tensor<float, tn::shape<>>;
 
 tn::session_options telling() {
-    tn::session_options o;
-    o.log_device_placement = true;
+    tn::session_options o{.log_device_placement = true};
     o.placement_log = [](const std::string& line) {
         if (line.starts_with("a:") || line.starts_with("b:") || line.starts_with("c:")) std::puts(line.c_str());
     };
@@ -44,8 +43,7 @@ void show(tn::session& sess, const scalar& c) { std::printf("c = %g\n", static_c
 
 void two_gpus_each() {
     std::puts("two tasks with two GPUs each");
-    tn::server_options options;
-    options.gpus = gpus(2);
+    tn::server_options options{.gpus = gpus(2)};
     const local_cluster cluster({{"multigpu", 2}}, options);
 
     const tn::graph g;

@@ -33,13 +33,11 @@ namespace {
 
 // Seconds that n networks take on n devices, each with a thread.
 double seconds_for(int n) {
-    tn::task_options o;
-    o.cpu_devices = n;
+    tn::task_options o{.cpu_devices = n};
     o.intra_op_threads = 1; // a device is a core here, so one network is one's work
     std::vector<float> rates(static_cast<std::size_t>(n), 0.01f);
     for (std::size_t i = 0; i < rates.size(); ++i) rates[i] *= static_cast<float>(i + 1);
-    tn::grid_search_options quiet;
-    quiet.log = [](const std::string&) {};
+    tn::grid_search_options quiet{.log = [](const std::string&) {}};
     tn::grid_search networks(tn::grid(tn::axis("rate", &spirals::settings::rate, rates)), tn::devices_of(tn::task(o)),
                              quiet);
     const auto began = std::chrono::steady_clock::now();
@@ -59,8 +57,7 @@ int main(int argc, char** argv) {
     std::printf("a grid of %s on\n", grid.described().c_str());
     for (const tn::grid_device& d : devices) std::printf("  %s\n", to_string(d.name).c_str());
 
-    tn::grid_search_options options;
-    options.name = "spirals";
+    tn::grid_search_options options{.name = "spirals"};
     if (argc > 1) options.file = argv[1];
     tn::grid_search search(grid, devices, options); // tells its progress on standard error
     search.run([](const spirals::settings& s, tn::trial& t) { spirals::train(s, t); });

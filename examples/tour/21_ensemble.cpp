@@ -46,11 +46,7 @@ queues queues_on_ps() {
 
 // The best of the grid, which is trained where it was not.
 std::vector<tn::trial_result<spirals::settings>> best_of_grid(const std::string& file) {
-    tn::grid_search_options options;
-    options.name = "spirals";
-    options.file = file;
-    options.keep = members;
-    options.log = [](const std::string&) {};
+    tn::grid_search_options options{.name = "spirals", .file = file, .keep = members, .log = [](const std::string&) {}};
     tn::grid_search search(spirals::grid(), tn::devices_of(tn::task({.cpu_devices = 2})), options);
     search.run([](const spirals::settings& s, tn::trial& t) { spirals::train(s, t); });
     return search.best(members);
@@ -89,8 +85,7 @@ int member(int number, const std::string& cluster, const std::string& file) {
     const auto here = tn::on(tn::device_name(task));
     const tn::operation serve =
         q.serve(number, [&](const auto& x) { return tn::softmax(spirals::network(mine.settings, x)); });
-    tn::session_options with;
-    with.device_filters = {"/job:ps", task};
+    tn::session_options with{.device_filters = {"/job:ps", task}};
     tn::session sess(self.target(), with);
     (void)mine.weights.load(sess);
     std::puts("serves"); // who reads this begins to ask
@@ -145,8 +140,7 @@ void between_graphs(const std::string& file) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const queues q = queues_on_ps();
-    tn::session_options with;
-    with.device_filters = {"/job:ps"};
+    tn::session_options with{.device_filters = {"/job:ps"}};
     tn::session sess(all.target("ps", 0), g, with);
     tn::ensemble_aggregator aggregator(q, sess);
     std::printf("between graphs, %d requests of %d points\n", requests, points);

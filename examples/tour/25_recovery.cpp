@@ -31,8 +31,7 @@ int main() {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("tenon-tour-25-" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder);
-    tn::server_options options;
-    options.files = folder.string();
+    tn::server_options options{.files = folder.string()};
     local_cluster cluster({{"ps", 1}, {"worker", 1}}, options);
     {
         const auto placed = tn::on(tn::replica_device_setter(cluster.tasks()));

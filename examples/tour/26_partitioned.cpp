@@ -31,8 +31,7 @@ int main() {
         at = {a.address(), b.address(), c.address()};
     }
     const tn::cluster cluster({{"ps", {at[0], at[1]}}, {"worker", {at[2]}}});
-    tn::server_options options;
-    options.files = folder.string();
+    tn::server_options options{.files = folder.string()};
     const tn::server ps0(cluster, "ps", 0, options), ps1(cluster, "ps", 1, options),
         worker(cluster, "worker", 0, options);
 

@@ -72,8 +72,7 @@ dialed_server dial_as_client(const std::string& address) {
         const tcp_options o = tcp_options_of(shown.tls, s.options.shared_memory);
         s.over = (new std::shared_ptr<transport>(make_tcp_transport(o)))->get();
     }
-    dialed_server d;
-    d.over = s.over;
+    dialed_server d{.over = s.over};
     d.to.address = address;
     d.to.self.incarnation = d.over->random_number();
     d.to.self.token = shown.token.empty() ? s.token_of_run : shown.token;

@@ -14,7 +14,7 @@ namespace tenon::net {
 /// A server, called by a client.
 struct dialed_server {
     transport* over = nullptr; ///< lives for ever
-    peer_options to;
+    peer_options to = {};
 };
 dialed_server dial_as_client(const std::string& address);
 /// What this process's sessions show from now on where nothing else says which token.

@@ -140,10 +140,7 @@ void served_data::work(stream& s, const data_wanted& w, give_data& given) {
 }
 
 give_data served_data::given_to(std::uint64_t request) const {
-    give_data given;
-    given.session = session_;
-    given.request = request;
-    return given;
+    return give_data{.session = session_, .request = request};
 }
 
 // In a handler.

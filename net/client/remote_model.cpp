@@ -61,11 +61,7 @@ public:
                                          tenon::detail::text_of_number(seconds) + " s; give 0 for none");
         (void)tenon::detail::rows_of_request(signature_, inputs); // what does not fit is not sent
         const auto sent = std::make_shared<sent_request>(server_);
-        ask_model c;
-        c.client = client;
-        c.model = signature_.name;
-        c.timeout = seconds;
-        c.inputs = std::move(inputs);
+        ask_model c{.client = client, .model = signature_.name, .timeout = seconds, .inputs = std::move(inputs)};
         const call_time until{seconds > 0 ? transport_.now() + seconds_of(seconds) : never, seconds_of(seconds_longer)};
         sent->set_call(call(*server_, c, until, [then, held = held_, last = version_](answer a) {
             model_answer given;

@@ -30,10 +30,8 @@ graph_output output_of(const any_tensor& t) { return {t.node()->number, t.index(
 remote_session::remote_session(transport& t, peer_options to, std::string own_name, const tenon::graph& g,
                                const session_options& o) :
     session_state(g, o), transport_(t), server_(peer::make(t, std::move(to))) {
-    open_session c;
-    c.client = std::move(own_name);
-    c.settings = settings_of(o);
-    c.limit = o.open_timeout > 0 ? o.open_timeout : 10;
+    open_session c{
+        .client = std::move(own_name), .settings = settings_of(o), .limit = o.open_timeout > 0 ? o.open_timeout : 10};
     const time_point deadline = transport_.now() + seconds_of(c.limit);
     // A server that is not there yet is waited for.
     const auto there = std::make_shared<awaited_answer>();
@@ -115,9 +113,7 @@ void remote_session::extend(const step& in) {
         {
             const std::lock_guard lock(extending_);
             if (!extension_) {
-                extend_graph c;
-                c.session = session_;
-                c.from = sent_.nodes;
+                extend_graph c{.session = session_, .from = sent_.nodes};
                 coming_ = {};
                 c.nodes = encode_nodes(graph, sent_, coming_);
                 if (coming_.nodes == sent_.nodes && coming_.members == sent_.members && sent_.nodes > 0) return;
@@ -178,8 +174,7 @@ remote_session::known_callable remote_session::callable_for(const std::vector<an
         if (const auto at = callables_.find(key); at != callables_.end()) return at->second;
         waited_for& coming = coming_callables_[key];
         if (!coming) {
-            net::make_callable c;
-            c.session = session_;
+            net::make_callable c{.session = session_};
             for (const any_tensor& t : feeds) c.feeds.push_back(output_of(t));
             for (const any_tensor& t : r.fetches) c.fetches.push_back(output_of(t));
             for (const operation& o : r.targets) c.targets.push_back(o.node()->number);
@@ -226,10 +221,7 @@ std::vector<std::shared_ptr<run_counter>> remote_session::counters_of(const std:
 
 run_step remote_session::step_of(const known_callable& which, std::size_t feeds, const any_array* const* fed,
                                  double timeout) const {
-    run_step c;
-    c.session = session_;
-    c.callable = which->number;
-    c.timeout = timeout;
+    run_step c{.session = session_, .callable = which->number, .timeout = timeout};
     // A call that failed may still be on its way when the caller's memory has gone.
     for (std::size_t i = 0; i < feeds; ++i)
         c.feeds.push_back(fed[i]->is_view() && fed[i]->bytes() > inline_bytes ? fed[i]->copy() : fed[i]->share());
@@ -382,8 +374,7 @@ std::shared_ptr<callable_state> remote_session::make_callable(const std::vector<
 
 step_report remote_session::report(run_request&& r) {
     const fed_tensors fed = checked(r);
-    report_step c;
-    c.session = session_;
+    report_step c{.session = session_};
     const known_callable which = callable_for(fed.tensors, r, step());
     c.callable = which->number;
     for (const any_array* a : fed.values) c.fed.push_back(a->type());
@@ -392,8 +383,7 @@ step_report remote_session::report(run_request&& r) {
 
 placement_explanation remote_session::explain(run_request&& r) {
     const fed_tensors fed = checked(r);
-    explain_step c;
-    c.session = session_;
+    explain_step c{.session = session_};
     const known_callable which = callable_for(fed.tensors, r, step());
     c.callable = which->number;
     for (const any_array* a : fed.values) c.fed.push_back(a->type());

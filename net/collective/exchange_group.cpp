@@ -100,12 +100,8 @@ void exchange_group::compare(const running& r, std::uint64_t number, int other) 
 }
 
 void exchange_group::issue(std::uint64_t sequence, const collective_signature& what, double weight, any_array value) {
-    collective_here h;
-    h.group = group_;
-    h.number = sequence;
-    h.kind = what.kind;
-    h.name = what.name;
-    h.element = what.type.element;
+    collective_here h{
+        .group = group_, .number = sequence, .kind = what.kind, .name = what.name, .element = what.type.element};
     for (const extent& e : what.type.extents) h.sizes.push_back(e.size);
     h.weight = weight;
     if (what.kind == collective_kind::gather) h.rows = value.extents()[0].size;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 // Of the members of a group: who has not come yet, who has left or was lost, and how a group ends.
 
@@ -93,9 +92,7 @@ void exchange_group::end(error_code code, const std::string& why, error_reason r
 
 void exchange_group::leave(double seconds) noexcept {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    collective_end m;
-    m.group = group_;
-    m.left = true;
+    collective_end m{.group = group_, .left = true};
     {
         const locked lock(guard_);
         if (gone_) return;

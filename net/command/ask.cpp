@@ -97,9 +97,7 @@ void reset(const std::string& target, const std::vector<std::string>& containers
 }
 
 void stop(const std::string& target, bool all_tasks, double grace, double seconds) {
-    stop_server c;
-    c.grace = grace;
-    c.all_tasks = all_tasks;
+    stop_server c{.grace = grace, .all_tasks = all_tasks};
     (void)ask_once(target, c, seconds);
 }
 

@@ -40,9 +40,7 @@ std::vector<task_plan> what_runs(const launch_options& options, const std::strin
     std::vector<task_plan> plans;
     for (int i = 0; i < tasks; ++i) {
         const bool serves = i < options.ps;
-        task_plan plan;
-        plan.job = serves ? "ps" : "worker";
-        plan.task = serves ? i : i - options.ps;
+        task_plan plan{.job = serves ? "ps" : "worker", .task = serves ? i : i - options.ps};
         if (!serves || options.ps_run_program) plan.arguments = options.program;
         else if (!options.ps_command.empty()) plan.arguments = {options.ps_command};
         else plan.arguments = {tenon, "serve"};

@@ -15,35 +15,35 @@ namespace tenon::command {
 struct launch_options {
     int ps = 0;
     int workers = 1;
-    std::string host = "127.0.0.1";  ///< in the tasks' addresses
-    int port_base = 0;               ///< of the first task, the next ones following; 0: ports that are free
-    std::optional<std::string> gpus; ///< "0,1,3" or "none"; else those that the machine has
-    std::string ps_command;          ///< what parameter servers run; empty: this command's `serve`
-    bool ps_run_program = false;     ///< they run the program too
-    int ps_restarts = 0;             ///< how often each parameter server that ended is started again
-    int worker_restarts = 0;         ///< how often each worker that failed is
-    double grace = 30;               ///< seconds for tasks to end that were asked to
+    std::string host = "127.0.0.1";       ///< in the tasks' addresses
+    int port_base = 0;                    ///< of the first task, the next ones following; 0: ports that are free
+    std::optional<std::string> gpus = {}; ///< "0,1,3" or "none"; else those that the machine has
+    std::string ps_command = {};          ///< what parameter servers run; empty: this command's `serve`
+    bool ps_run_program = false;          ///< they run the program too
+    int ps_restarts = 0;                  ///< how often each parameter server that ended is started again
+    int worker_restarts = 0;              ///< how often each worker that failed is
+    double grace = 30;                    ///< seconds for tasks to end that were asked to
     bool verbose = false;
-    std::vector<std::string> program;
+    std::vector<std::string> program = {};
 
     // Tasks on other hosts, by ssh; host and its ports that are free are for one machine then.
-    std::string hosts;                        ///< "a,ada@b,c=10.0.0.3"; empty: all on this machine
-    std::string ps_hosts, worker_hosts;       ///< of these jobs, instead of hosts
-    std::string ssh = "ssh -o BatchMode=yes"; ///< the command, as a shell reads it
-    std::string workdir;          ///< where tasks run; empty: in the folder that is this process's, or at home
-    std::vector<std::string> env; ///< variables of this process that they have too
-    std::string remote_tenon;     ///< this command there; empty: where it is here
-    bool insecure = false;        ///< plain connections between the hosts
+    std::string hosts = {};                       ///< "a,ada@b,c=10.0.0.3"; empty: all on this machine
+    std::string ps_hosts = {}, worker_hosts = {}; ///< of these jobs, instead of hosts
+    std::string ssh = "ssh -o BatchMode=yes";     ///< the command, as a shell reads it
+    std::string workdir = {};          ///< where tasks run; empty: in the folder that is this process's, or at home
+    std::vector<std::string> env = {}; ///< variables of this process that they have too
+    std::string remote_tenon = {};     ///< this command there; empty: where it is here
+    bool insecure = false;             ///< plain connections between the hosts
 };
 
 /// One task's process.
 struct task_plan {
     std::string job;
     int task = 0;
-    std::vector<std::string> arguments;           ///< the program's name first
-    std::map<std::string, std::string> variables; ///< beside those of this process, or instead of them
-    std::string login;                            ///< the host that it is for, as ssh knows it; empty: this machine
-    std::optional<child_input> input;             ///< of its standard input; none: it has none
+    std::vector<std::string> arguments = {};           ///< the program's name first
+    std::map<std::string, std::string> variables = {}; ///< beside those of this process, or instead of them
+    std::string login = {};                ///< the host that it is for, as ssh knows it; empty: this machine
+    std::optional<child_input> input = {}; ///< of its standard input; none: it has none
 
     std::string name() const { return job + " " + std::to_string(task); }
 };

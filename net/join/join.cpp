@@ -129,11 +129,8 @@ void joining_run::meet_others() {
 
     const auto place_of_rank_0 = p.pmi >= 0 ? tell_by_pmi(p) : nullptr;
     auto over = make_tcp_transport(tcp_options_of(shown_.tls, false));
-    rendezvous_options o;
-    o.limit = state_.timeout;
-    o.serve = host + port;
-    o.token = shown_.token;
-    o.insecure = shown_.insecure;
+    rendezvous_options o{
+        .limit = state_.timeout, .serve = host + port, .token = shown_.token, .insecure = shown_.insecure};
     met all = meet(*over, state_.place, o);
     say(state_.place.explanation.back());
     if (shown_.token.empty()) shown_.token = std::move(all.token);

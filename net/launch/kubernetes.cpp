@@ -43,8 +43,7 @@ ranked_process read_jobset(const settings& s, const std::vector<job_count>& jobs
     const named_value job = s.needed("JOB_INDEX", because), pod = s.needed("JOB_COMPLETION_INDEX", because);
     const auto subdomain = s.service();
     const std::string domain = subdomain ? subdomain->value : set.value;
-    ranked_process p;
-    p.rank = -1;
+    ranked_process p{.rank = -1};
     for (const job_count& j : jobs) {
         // Kubernetes has no "_" in names, jobs here have no "-".
         std::string name = j.job;

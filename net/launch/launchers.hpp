@@ -18,21 +18,21 @@ struct sighting {
 /// A process of those that a launcher numbered from 0.
 struct ranked_process {
     int rank = 0;
-    int size = 0;                       ///< 0: the launcher does not tell
-    std::string size_from;              ///< the variable that told it
-    int of_host = -1;                   ///< its number among those of its host; -1: not told
-    bool one_host = false;              ///< all run on one host
-    std::vector<std::string> addresses; ///< of all ranks, where the launcher tells; else none
+    int size = 0;                            ///< 0: the launcher does not tell
+    std::string size_from = {};              ///< the variable that told it
+    int of_host = -1;                        ///< its number among those of its host; -1: not told
+    bool one_host = false;                   ///< all run on one host
+    std::vector<std::string> addresses = {}; ///< of all ranks, where the launcher tells; else none
     // Where rank 0 can serve a rendezvous, if the launcher tells: the first of these that is free.
-    std::vector<std::string> listen;
-    std::vector<std::string> reached;
-    std::string file;
+    std::vector<std::string> listen = {};
+    std::vector<std::string> reached = {};
+    std::string file = {};
     int pmi = -1;
-    std::string run;     ///< a name that only processes of this run have; empty: not told
-    std::string token;   ///< a secret that only they have; empty: none
-    std::string host;    ///< by which others reach this process; empty: not told
-    std::string nowhere; ///< why there is no such place
-    std::string how;     ///< how the addresses or the rendezvous were found, in words
+    std::string run = {};     ///< a name that only processes of this run have; empty: not told
+    std::string token = {};   ///< a secret that only they have; empty: none
+    std::string host = {};    ///< by which others reach this process; empty: not told
+    std::string nowhere = {}; ///< why there is no such place
+    std::string how = {};     ///< how the addresses or the rendezvous were found, in words
 };
 
 /// All run on this host: rank 0 serves on loopback, and writes where into a file that only this user's processes of this run find.

@@ -56,8 +56,7 @@ sighting see_pmi(const settings& s) {
 
 ranked_process read_pmi(const settings& s) {
     const named_value rank = *s.first_of({"PMI_RANK", "PMIX_RANK"});
-    ranked_process p;
-    p.rank = rank.number(0, most_ranks, "a process's rank");
+    ranked_process p{.rank = rank.number(0, most_ranks, "a process's rank")};
     if (rank.name == "PMI_RANK") {
         const named_value size = s.needed(
             "PMI_SIZE", "mpiexec sets it beside PMI_RANK: start the program with mpiexec, or set TENON_LAUNCHER=none");

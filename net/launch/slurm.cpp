@@ -28,9 +28,7 @@ ranked_process read_slurm(const settings& s) {
     auto size = s.first_of({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"});
     if (!size) size = s.needed("SLURM_STEP_NUM_TASKS", because);
 
-    ranked_process p;
-    p.size = size->number(1, most_ranks, "the number of a step's tasks");
-    p.size_from = size->name;
+    ranked_process p{.size = size->number(1, most_ranks, "the number of a step's tasks"), .size_from = size->name};
     const named_value rank = s.needed("SLURM_PROCID", because);
     p.rank = rank.number(0, most_ranks, "a task's number");
     if (p.rank >= p.size)

@@ -29,10 +29,10 @@ using proof_bytes = std::array<std::byte, 32>;
 struct hello {
     std::uint16_t oldest = oldest_link_version, newest = newest_link_version;
     std::uint64_t cluster = 0;
-    std::string job; ///< of who dials
+    std::string job = {}; ///< of who dials
     std::int32_t task = 0;
     std::uint64_t incarnation = 0;
-    std::string expected_job; ///< empty: whoever it is
+    std::string expected_job = {}; ///< empty: whoever it is
     std::int32_t expected_task = 0;
     std::uint64_t expected_incarnation = 0; ///< 0: any
     std::uint64_t stream = 0;               ///< which of the dialing process's peers
@@ -41,13 +41,13 @@ struct hello {
     bool established = false;               ///< it has been ready before
     std::uint64_t received = 0;
     bool has_token = false;
-    link_limits limits;
+    link_limits limits = {};
     nonce random{};
 };
 
 struct challenge {
     std::uint16_t version = newest_link_version;
-    std::string job; ///< of who listens
+    std::string job = {}; ///< of who listens
     std::int32_t task = 0;
     std::uint64_t incarnation = 0;
     bool has_token = false;
@@ -61,7 +61,7 @@ struct proof {
 struct ready {
     std::uint64_t received = 0;
     std::int64_t lease_ms = 0; ///< of who listens
-    link_limits limits;
+    link_limits limits = {};
     proof_bytes mac{};
 };
 

@@ -216,10 +216,7 @@ void link::tick(time_point now) {
 void link::ping(time_point now) {
     pinged_ = now;
     asked_ = std::min(asked_, now);
-    message m;
-    m.type = message_type::ping;
-    m.request = static_cast<std::uint64_t>(delays::nanoseconds(now));
-    post_urgent(std::move(m));
+    post_urgent(message{.type = message_type::ping, .request = static_cast<std::uint64_t>(delays::nanoseconds(now))});
 }
 
 void link::ask(time_point now) {

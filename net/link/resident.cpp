@@ -38,9 +38,8 @@ public:
             if (m.type != message_type::challenge) return end({0, "what it says is no answer to a hello"});
             const challenge c = read_challenge(m.body);
             if (c.job != job_ || c.task != task_) return end({0, "it is " + name_of(c.job, c.task)});
-            message bye;
-            bye.type = message_type::goodbye;
-            bye.body = write(goodbye{error_code::cancelled, "has asked who answers here"});
+            message bye{.type = message_type::goodbye,
+                        .body = write(goodbye{error_code::cancelled, "has asked who answers here"})};
             if (const auto to = connection()) to->send(std::move(bye));
             end({c.incarnation, {}}, false);
         } catch (const data_loss_error& e) {

@@ -71,12 +71,7 @@ private:
             return *text;
         throw data_loss_error("the client answered no text where a state or a report of its data set was asked for");
     }
-    data_wanted wanted(data_action what) const {
-        data_wanted w;
-        w.stream = number_;
-        w.action = what;
-        return w;
-    }
+    data_wanted wanted(data_action what) const { return data_wanted{.stream = number_, .action = what}; }
     const std::shared_ptr<client_data> of_;
     const std::vector<tensor_type> components_;
     const std::uint64_t number_;
@@ -192,10 +187,7 @@ void client_data::close(std::uint64_t stream) noexcept {
         std::unique_lock lock(guard_);
         --open_;
         if (ended_) return;
-        data_wanted w;
-        w.stream = stream;
-        w.action = data_action::close;
-        to_ask_.push_back(std::move(w));
+        to_ask_.push_back({.stream = stream, .action = data_action::close});
         send(lock);
     } catch (...) { // no memory: the client keeps it until the session ends
     }

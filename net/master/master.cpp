@@ -133,9 +133,8 @@ void master::handle(dispatcher& calls, std::function<linked_client(link_number)>
         });
     });
     on_plan<explain_step>(calls, [request](session& of, explain_step&& m, replier& to) {
-        explain_step::reply r;
-        r.explanation = of.steps->explain(request(of, m.callable, m.fed));
-        r.placed = of.take_placed();
+        explain_step::reply r{.explanation = of.steps->explain(request(of, m.callable, m.fed)),
+                              .placed = of.take_placed()};
         reply<explain_step>(to, r);
     });
     calls.on<list_devices>(

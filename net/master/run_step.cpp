@@ -112,8 +112,7 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
         }
         if (r->called)
             for (const std::size_t f : r->called->stale) stale_.add(*fetched[f].data<std::int64_t>());
-        run_step::reply told;
-        told.fetched = std::move(fetched);
+        run_step::reply told{.fetched = std::move(fetched)};
         if (traced) told.traces.push_back(traced->record(began, trace_time(transport_.now())));
         if (s->settings.log_device_placement) told.placed = s->take_placed();
         reply<run_step>(*to, told);

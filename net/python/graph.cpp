@@ -131,8 +131,7 @@ held_graph read_graph(const std::string& path) {
 
 held_graph read_model(const std::string& path, bool variables,
                       const std::map<std::string, std::vector<std::int64_t>>& sizes) {
-    onnx_read_options o;
-    o.variables = variables;
+    onnx_read_options o{.variables = variables};
     for (const auto& [name, of] : sizes) {
         extents e;
         for (const std::int64_t size : of) e.push_back(size);

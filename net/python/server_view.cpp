@@ -63,8 +63,7 @@ seen_variables variables_of(const std::string& target, const std::string& contai
                 throw invalid_argument_error("attach: there is a variable " + r.name + " on " + other->second +
                                              " and one on " + r.device + "; say which, as device=\"" + r.device + "\"");
             const auto placed = on(at);
-            variable_options o;
-            o.trainable = false;
+            variable_options o{.trainable = false};
             (void)tenon::detail::enter_variable(r.name, net::type_of_text(r.description), o);
         }
         if (devices.size() > before) seen.tasks.push_back(t.task);
@@ -96,8 +95,7 @@ void add_server_view(nb::module_& m) {
         [](const std::string& target, const std::string& container, const std::string& device, double seconds) {
             use_token_of(target);
             seen_variables seen = variables_of(target, container, device, seconds);
-            session_options o;
-            o.open_timeout = seconds;
+            session_options o{.open_timeout = seconds};
             o.device_filters = std::move(seen.tasks); // others may be gone
             return std::make_unique<held_session>(
                 std::move(seen.graph), target.find("://") == std::string::npos ? "tenon://" + target : target, o);
@@ -119,8 +117,7 @@ void add_server_view(nb::module_& m) {
         "connect_with",
         [](const std::string& token, const std::string& authorities, const std::string& certificate,
            const std::string& key, bool insecure) {
-            client_options o;
-            o.token = token;
+            client_options o{.token = token};
             o.tls.authorities = authorities;
             o.tls.certificate_chain = certificate;
             o.tls.private_key = key;

@@ -24,9 +24,7 @@ void accepted::close(const std::string& why) {
 }
 
 void accepted::send(message_type type, bytes body) {
-    message m;
-    m.type = type;
-    m.body = std::move(body);
+    message m{.type = type, .body = std::move(body)};
     if (const auto c = to()) c->send(std::move(m));
 }
 

@@ -35,9 +35,7 @@ inline void speak_calls(peer_options& o) {
 /// What a call was answered; throws the error that it was answered.
 template <Call C> typename C::reply read_answer(answer a) {
     a.check();
-    message m;
-    m.body = std::move(a.body);
-    m.arrays = std::move(a.arrays);
+    message m{.body = std::move(a.body), .arrays = std::move(a.arrays)};
     return read_reply<C>(m);
 }
 

@@ -327,10 +327,8 @@ void peer_end::close() {
     closed_ = true;
     std::shared_ptr<connection> leaving;
     if (phase_ == phase::ready) {
-        message m;
-        m.type = message_type::goodbye;
-        m.body = write(goodbye{error_code::cancelled, "was closed"});
-        link_->post_urgent(std::move(m));
+        link_->post_urgent(
+            message{.type = message_type::goodbye, .body = write(goodbye{error_code::cancelled, "was closed"})});
         send_all(held);
         leaving = connection_;
     }

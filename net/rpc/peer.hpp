@@ -51,11 +51,11 @@ inline constexpr duration silence = std::chrono::milliseconds(25);
 struct peer_options {
     std::string address; ///< "host:port"
     // Who is expected there; another one is a failed_precondition_error that names both. An empty job: whoever it is.
-    std::string job;
+    std::string job = {};
     std::int32_t task = 0;
-    identity self;
-    link_options link;
-    link_limits limits; ///< what this side takes: of replies
+    identity self = {};
+    link_options link = {};
+    link_limits limits = {}; ///< what this side takes: of replies
     turn_function turn_of = nullptr;
     /// Calls and notes of one turn that wait here, for the connection or for room at the peer; one that would make it more is a
     /// resource_exhausted_error. Arrays are shared, so these bytes are those of the caller's own arrays.
@@ -68,7 +68,7 @@ struct peer_options {
     bool (*may_repeat)(std::uint8_t verb) = nullptr;
     /// Called when a link has died that was ready, or that notes for a life of the peer waited for: which life, and what the link's
     /// calls fail with (for the reason that is reason_of_end of the code). As call_done is.
-    std::function<void(std::uint64_t incarnation, error_code, const std::string& why)> lost;
+    std::function<void(std::uint64_t incarnation, error_code, const std::string& why)> lost = {};
 };
 
 /// Where a link stands.

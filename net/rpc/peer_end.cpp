@@ -183,9 +183,7 @@ std::shared_ptr<connection_user> peer_end::dialed(std::uint64_t number, std::sha
     h.has_token = !options_.self.token.empty();
     h.limits = options_.limits;
     h.random = random_nonce();
-    message m;
-    m.type = message_type::hello;
-    m.body = hello_ = write(h);
+    message m{.type = message_type::hello, .body = hello_ = write(h)};
     plan_wake();
     held.unlock();
     c->send(std::move(m));

@@ -87,8 +87,8 @@ public:
 
 struct service_options {
     identity self;
-    link_options link;
-    link_limits limits; ///< what it takes: of calls
+    link_options link = {};
+    link_limits limits = {}; ///< what it takes: of calls
     turn_function turn_of = nullptr;
     std::size_t links = 16384;    ///< one more is refused
     std::size_t handshakes = 256; ///< under way at a time; one more ends the oldest
@@ -97,11 +97,11 @@ struct service_options {
     std::size_t kept_messages = std::size_t{1} << 20; ///< of these replies; beyond, the link ends
     /// Where a task of the cluster lives; empty: there is none such. Where this is set, who says that it is a task is linked when
     /// that address answers for the same life of it, once for each life: nobody else takes the place of a task, by mistake or not.
-    std::function<std::string(const std::string& job, std::int32_t task)> address_of;
+    std::function<std::string(const std::string& job, std::int32_t task)> address_of = {};
     /// A line for what somebody should look at: tasks that are lost, handshakes that are refused. Any thread.
-    std::function<void(const std::string& line)> log;
+    std::function<void(const std::string& line)> log = {};
     /// And for what comes and goes as it should, or is nobody of Tenon's: links, clients, connections that say nothing. Any thread.
-    std::function<void(const std::string& line)> log_verbose;
+    std::function<void(const std::string& line)> log_verbose = {};
 };
 
 /// Thread-safe.

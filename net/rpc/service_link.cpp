@@ -74,10 +74,7 @@ void service_link::attach_now(lock& held, arrival a) {
     r.limits = core_->options.limits;
     const std::string& token = core_->options.self.token;
     if (!token.empty()) r.mac = listening_proof(token, a.hello_bytes, a.challenge_bytes, r);
-    message m;
-    m.type = message_type::ready;
-    m.body = write(r);
-    link_->post_urgent(std::move(m));
+    link_->post_urgent(message{.type = message_type::ready, .body = write(r)});
     send_all(held);
     plan_wake();
 }
@@ -144,10 +141,7 @@ void service_link::end(const std::string& why, error_code said) {
     if (dead_) return;
     const bool tells = said != error_code::unknown && connection_;
     if (tells) {
-        message m;
-        m.type = message_type::goodbye;
-        m.body = write(goodbye{said, why});
-        link_->post_urgent(std::move(m));
+        link_->post_urgent(message{.type = message_type::goodbye, .body = write(goodbye{said, why})});
         send_all(held);
         if (dead_) return;
     }

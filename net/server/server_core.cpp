@@ -185,11 +185,7 @@ void server_core::give_memory_back() {
 // takes longer than a small step. Else it waits for its session's turn.
 void server_core::called(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays,
                          time_point deadline, replier&& to) {
-    message m;
-    m.type = message_type::call;
-    m.verb = v;
-    m.body = std::move(body);
-    m.arrays = std::move(arrays);
+    message m{.type = message_type::call, .verb = v, .body = std::move(body), .arrays = std::move(arrays)};
     const auto memory = memory_of(link);
     const payer_scope pays(memory.get());
     const auto of_session = [this, session = turn_of(v, m.body).of](work_item& task) {
@@ -245,11 +241,7 @@ void server_core::handle() {
 }
 
 void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays) {
-    message m;
-    m.type = message_type::note;
-    m.verb = v;
-    m.body = std::move(body);
-    m.arrays = std::move(arrays);
+    message m{.type = message_type::note, .verb = v, .body = std::move(body), .arrays = std::move(arrays)};
     const auto which = static_cast<verb>(v);
     if (is_of_tasks(which) && !is_of_task(link)) return; // a client's: nothing of it is done
     // What goes on in a group of processes is no session's.
@@ -263,11 +255,8 @@ void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vecto
 
 void server_core::refused(link_number link, std::uint8_t v, bytes body, const std::string& why) {
     if (!is_of_task(link)) return;
-    message m;
-    m.type = message_type::note;
-    m.verb = v;
-    m.body = std::move(body);
-    worker_->refused(static_cast<verb>(v), std::move(m), why);
+    worker_->refused(static_cast<verb>(v), message{.type = message_type::note, .verb = v, .body = std::move(body)},
+                     why);
 }
 
 void server_core::cancelled(link_number link, std::uint64_t request) {
@@ -390,9 +379,7 @@ void server_core::ask_all(bool others, time_point deadline, std::function<void(s
     const message m = message_of(ask_task_status{});
     if (others)
         others_->each([&](const std::string& job, int index) {
-            task_row row;
-            row.task = name_of(job, index);
-            row.address = settings_.tasks.address(job, index);
+            task_row row{.task = name_of(job, index), .address = settings_.tasks.address(job, index)};
             std::size_t place = 0;
             {
                 const std::lock_guard lock(told->guard);

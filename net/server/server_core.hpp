@@ -27,19 +27,19 @@ struct server_settings {
     cluster tasks;
     std::string job;
     int task = 0;
-    std::string listen;
-    std::string token;
-    std::string run; ///< part of what the cluster is; empty: the addresses are all
+    std::string listen = {};
+    std::string token = {};
+    std::string run = {}; ///< part of what the cluster is; empty: the addresses are all
     bool insecure = false;
-    link_options link;
-    task_options of_task; ///< its job and index are those above
+    link_options link = {};
+    task_options of_task = {}; ///< its job and index are those above
     /// nullptr: the process's. A pool of one thread runs steps on the transport's.
     thread_pool* pool = nullptr;
-    service_options of_service; ///< its limits; the rest is that above
-    master_limits of_master;
-    worker_limits of_worker;
-    std::function<void(const std::string&line)> log, log_verbose; ///< as server_options has them
-    std::function<void(double grace)> asked_to_stop;              ///< by a client; any thread
+    service_options of_service = {}; ///< its limits; the rest is that above
+    master_limits of_master = {};
+    worker_limits of_worker = {};
+    std::function<void(const std::string&line)> log = {}, log_verbose = {}; ///< as server_options has them
+    std::function<void(double grace)> asked_to_stop = {};                   ///< by a client; any thread
 };
 
 class server_core final : private service_handler {

@@ -82,8 +82,7 @@ template <class V> V read_all(value_reader& from, const char* what) {
 }
 
 message packed_message(message_type type, value_writer& w) {
-    message m;
-    m.type = type;
+    message m{.type = type};
     packed p = w.take_packed();
     m.body = std::move(p.body);
     m.arrays = std::move(p.arrays);

@@ -11,8 +11,8 @@
 namespace tenon::net {
 
 struct open_session {
-    std::string client; ///< what it calls itself, for people: "train.py on host7, process 12"
-    session_settings settings;
+    std::string client = {}; ///< what it calls itself, for people: "train.py on host7, process 12"
+    session_settings settings = {};
     double limit = 0; ///< seconds that may go by until all tasks are there, 0: the server's
     struct reply {
         std::uint64_t session = 0;
@@ -27,7 +27,7 @@ struct open_session {
 struct extend_graph {
     std::uint64_t session = 0;
     std::int64_t from = 0;
-    packed nodes;
+    packed nodes = {};
     struct reply {
         std::int64_t size = 0; ///< nodes that the graph has now
     };
@@ -35,8 +35,8 @@ struct extend_graph {
 
 struct make_callable {
     std::uint64_t session = 0;
-    std::vector<graph_output> feeds, fetches;
-    std::vector<std::int64_t> targets; ///< numbers of nodes
+    std::vector<graph_output> feeds = {}, fetches = {};
+    std::vector<std::int64_t> targets = {}; ///< numbers of nodes
     struct reply {
         std::uint64_t callable = 0;
     };
@@ -46,11 +46,11 @@ struct run_step {
     std::uint64_t session = 0, callable = 0;
     double timeout = 0; ///< seconds, 0: the session's
     bool traced = false;
-    std::vector<any_array> feeds;
+    std::vector<any_array> feeds = {};
     struct reply {
         std::vector<any_array> fetched;
-        std::vector<tenon::detail::trace_record> traces; ///< one, where it was traced
-        std::vector<std::string> placed;                 ///< lines for session_options::placement_log
+        std::vector<tenon::detail::trace_record> traces = {}; ///< one, where it was traced
+        std::vector<std::string> placed = {};                 ///< lines for session_options::placement_log
     };
 };
 
@@ -72,20 +72,20 @@ struct stop_steps {
 /// session::report
 struct report_step {
     std::uint64_t session = 0, callable = 0;
-    std::vector<tensor_type> fed; ///< types of what would be fed
-    size_names names;             ///< of these types; no bytes of its own
+    std::vector<tensor_type> fed = {}; ///< types of what would be fed
+    size_names names = {};             ///< of these types; no bytes of its own
     using reply = step_report;
 };
 
 /// session::explain_placement
 struct explain_step {
     std::uint64_t session = 0, callable = 0;
-    std::vector<tensor_type> fed;
-    size_names names; ///< of these types; no bytes of its own
+    std::vector<tensor_type> fed = {};
+    size_names names = {}; ///< of these types; no bytes of its own
     struct reply {
         placement_explanation explanation;
-        std::vector<std::string> placed; ///< lines for session_options::placement_log
-        size_names names;                ///< of the types in it; no bytes of its own
+        std::vector<std::string> placed = {}; ///< lines for session_options::placement_log
+        size_names names = {};                ///< of the types in it; no bytes of its own
     };
 };
 
@@ -152,8 +152,8 @@ struct data_wanted {
     std::uint64_t request = 0; ///< is answered by a give_data; 0 of close, which is not
     data_action action = data_action::close;
     std::uint64_t source = 0; ///< of open: the data set's number
-    any_array state;          ///< of restore: a text, where the stream goes on
-    std::string name;         ///< of restore: what that is called
+    any_array state = {};     ///< of restore: a text, where the stream goes on
+    std::string name = {};    ///< of restore: what that is called
 };
 
 /// A client whose graph has iterators waits to be asked for what its data sets give: they live in its program.
@@ -167,10 +167,10 @@ struct serve_data {
 /// What it was asked.
 struct give_data {
     std::uint64_t session = 0, request = 0;
-    bool end = false;               ///< there is no further element
-    std::vector<any_array> element; ///< of next; of save and report a text
+    bool end = false;                    ///< there is no further element
+    std::vector<any_array> element = {}; ///< of next; of save and report a text
     bool failed = false;
-    failure why; ///< where it failed
+    failure why = {}; ///< where it failed
     using reply = done;
 };
 

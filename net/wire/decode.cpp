@@ -186,8 +186,7 @@ void message_decoder::describe(open_message& m, const message_limits& limits) {
     m.types.reserve(m.arrays);
     m.sizes.reserve(m.arrays);
     for (std::uint32_t i = 0; i < m.arrays; ++i) {
-        tensor_type type;
-        type.element = r.one_of<element_type>(static_cast<std::size_t>(element_type::string) + 1);
+        tensor_type type{.element = r.one_of<element_type>(static_cast<std::size_t>(element_type::string) + 1)};
         const auto rank = r.number<std::uint8_t>();
         if (rank > max_rank) r.fail("one has " + std::to_string(rank) + " dimensions");
         for (int axis = 0; axis < rank; ++axis) {

@@ -120,8 +120,7 @@ private:
     }
 
     void add() {
-        node n;
-        n.name = from_.name();
+        node n{.name = from_.name()};
         const std::string op = from_.name();
         const auto place = [&] {
             return "node " + std::to_string(first_ + static_cast<std::int64_t>(nodes_.size())) + ", \"" + n.name +

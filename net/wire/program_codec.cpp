@@ -215,8 +215,7 @@ private:
             const auto number = from_.number<std::int64_t>();
             if (number < 0 || (k > 0 && number <= made_.numbers.back())) from_.fail("its nodes are not in their order");
             made_.numbers.push_back(number);
-            node n;
-            n.name = from_.name();
+            node n{.name = from_.name()};
             const std::string op = from_.name();
             at(n.name, op, [&] {
                 n.op = &tenon::detail::require_op(op);
@@ -277,9 +276,7 @@ private:
         const std::size_t count = from_.count(8 + 2 + 4 + 4);
         program().values.reserve(count);
         for (std::size_t k = 0; k < count; ++k) {
-            runtime::program_value v;
-            v.origin = take_output();
-            v.type = take_type(from_);
+            runtime::program_value v{.origin = take_output(), .type = take_type(from_)};
             if (v.type.element == element_type::none) from_.fail("a value has no type");
             v.feed = from_.number<std::int32_t>();
             v.device = take_device_number();
@@ -294,8 +291,7 @@ private:
         for (std::size_t k = 0; k < count; ++k) {
             const auto place = from_.number<std::uint32_t>();
             if (place >= nodes_.size()) from_.fail("there is no node " + std::to_string(place));
-            runtime::program_item i;
-            i.origin = nodes_[place];
+            runtime::program_item i{.origin = nodes_[place]};
             is_whole_ = whole_[place];
             at(i.origin->name, i.origin->op->name, [&] { take_item(i, k, given); });
             program().items.push_back(std::move(i));

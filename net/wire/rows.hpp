@@ -57,11 +57,11 @@ struct graph_output {
 
 /// What an op of a step waits for.
 struct wait_row {
-    std::string node, op, device; ///< who waits, and where
-    std::string what;             ///< "tensor w from /job:ps/task:0/device:CPU:0"
-    double seconds = 0;           ///< since when
-    std::int64_t edge = -1;       ///< that it is to come by; -1: it waits for something else
-    std::int64_t number = -1;     ///< of the node in the session's graph
+    std::string node, op, device = {}; ///< who waits, and where
+    std::string what;                  ///< "tensor w from /job:ps/task:0/device:CPU:0"
+    double seconds = 0;                ///< since when
+    std::int64_t edge = -1;            ///< that it is to come by; -1: it waits for something else
+    std::int64_t number = -1;          ///< of the node in the session's graph
 };
 
 struct step_row {
@@ -114,17 +114,17 @@ struct task_row {
     std::string task;    ///< "/job:ps/task:0"
     std::string address; ///< where it is reached
     bool reached = false;
-    std::string trouble; ///< why it was not reached; then nothing of what follows is set
+    std::string trouble = {}; ///< why it was not reached; then nothing of what follows is set
     std::uint64_t incarnation = 0;
-    std::string version; ///< of the library
-    double seconds = 0;  ///< since it began
+    std::string version = {}; ///< of the library
+    double seconds = 0;       ///< since it began
     bool stopping = false;
-    std::vector<device_row> devices;
-    std::vector<holder_row> holders;   ///< the largest first; also of clients that have gone
-    std::vector<session_row> sessions; ///< of which it is the master
-    std::vector<step_row> steps;       ///< of these sessions, and those of others of which it runs a part
-    std::vector<resource_row> resources;
-    std::vector<heard_row> heard; ///< all other tasks, and clients
+    std::vector<device_row> devices = {};
+    std::vector<holder_row> holders = {};   ///< the largest first; also of clients that have gone
+    std::vector<session_row> sessions = {}; ///< of which it is the master
+    std::vector<step_row> steps = {};       ///< of these sessions, and those of others of which it runs a part
+    std::vector<resource_row> resources = {};
+    std::vector<heard_row> heard = {}; ///< all other tasks, and clients
     std::uint64_t steps_ended = 0,
                   steps_failed = 0; ///< of its sessions, also those that are closed; the latter are among the former
     std::uint64_t parts_ended = 0;  ///< of others' steps

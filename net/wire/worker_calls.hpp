@@ -30,10 +30,10 @@ struct peer_row {
 
 struct begin_session {
     std::uint64_t session = 0;
-    std::string client;
-    std::string container;       ///< of what the session alone uses, on every task
-    std::vector<peer_row> tasks; ///< edges name them by their place here
-    session_settings settings;
+    std::string client = {};
+    std::string container = {};       ///< of what the session alone uses, on every task
+    std::vector<peer_row> tasks = {}; ///< edges name them by their place here
+    session_settings settings = {};
     using reply = done;
 };
 
@@ -71,14 +71,14 @@ struct run_part {
     std::string limit_source; ///< "run's time limit"
     bool traced = false;
     struct reply {
-        std::vector<tenon::detail::trace_record> traces; ///< one, where it was traced and is done
-        std::string unsent;   ///< the part is done, and what it sent is lost: why; empty: it is not
-        bool took = false;    ///< from queues, what can be given back: a settle_step says
-        bool changed = false; ///< variables, or more of queues than what it took
-        bool in_part = false; ///< not all that it was to
+        std::vector<tenon::detail::trace_record> traces = {}; ///< one, where it was traced and is done
+        std::string unsent = {}; ///< the part is done, and what it sent is lost: why; empty: it is not
+        bool took = false;       ///< from queues, what can be given back: a settle_step says
+        bool changed = false;    ///< variables, or more of queues than what it took
+        bool in_part = false;    ///< not all that it was to
         bool failed = false;
-        failure why;                 ///< if it has failed
-        recording_counts recordings; ///< of the part, in all steps so far
+        failure why = {};                 ///< if it has failed
+        recording_counts recordings = {}; ///< of the part, in all steps so far
     };
 };
 
@@ -133,7 +133,7 @@ struct edge_value {
 /// Values of a step, as many as were ready together. They may come before the step's run_part.
 struct step_values {
     std::uint64_t session = 0, step = 0;
-    std::vector<edge_value> values;
+    std::vector<edge_value> values = {};
 };
 
 /// Who calls takes part in the run, and is missed from when its link dies: said to the tasks that hold variables.
@@ -159,10 +159,10 @@ struct collective_here {
     collective_kind kind{};
     std::string name;
     element_type element{};
-    std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> sizes = {};
     double weight = 1;
     std::int64_t rows = 0; ///< of a gather: its own
-    any_array value;       ///< where it is small; its elements, as a list
+    any_array value = {};  ///< where it is small; its elements, as a list
 };
 
 /// Elements of a value to who adds them up, or of the result from who has it; sent to who has come.
@@ -178,7 +178,7 @@ struct collective_end {
     std::uint64_t group = 0;
     std::uint64_t last = 0; ///< where it has left: the last collective that it has come to, and sees through
     bool left = false;      ///< as one that is done; else it has failed, and all do
-    failure why;
+    failure why = {};
 };
 
 } // namespace tenon::net

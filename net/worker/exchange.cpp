@@ -100,9 +100,7 @@ void task_rendezvous::post(outgoing&& to) const {
     std::stable_partition(all.begin(), all.end(), [](const edge_value& v) { return size_of(v) <= most_together; });
     const session_tasks::task& at = session_->tasks[static_cast<std::size_t>(to.task)];
     for (auto first = all.begin(); first != all.end();) {
-        step_values values;
-        values.session = session_->session;
-        values.step = step_;
+        step_values values{.session = session_->session, .step = step_};
         std::size_t size = 0;
         do {
             size += size_of(*first);
@@ -261,8 +259,7 @@ bool exchange::refuse(std::uint64_t session, std::uint64_t step, const std::stri
 any_array exchange::place_for(const bytes& body, const tensor_type& type) {
     // What is large goes by itself.
     if (static_cast<std::size_t>(bytes_of(type)) <= most_together) return {};
-    message head;
-    head.body = body;
+    message head{.body = body};
     std::shared_ptr<task_rendezvous> open;
     std::shared_ptr<memory_client> memory;
     awaited_values awaited;

@@ -37,12 +37,7 @@ public:
         const std::lock_guard lock(guard_);
         std::shared_ptr<peer>& at = known_[{job, task}];
         if (!at) {
-            peer_options o;
-            o.address = address;
-            o.job = job;
-            o.task = task;
-            o.self = self_;
-            o.link = link_;
+            peer_options o{.address = address, .job = job, .task = task, .self = self_, .link = link_};
             speak_calls(o);
             // Of a step's values each edge is taken once; what has ended stays so.
             o.may_repeat = [](std::uint8_t v) {

@@ -166,8 +166,7 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
     const std::exception_ptr failed = r->step->failure();
     count(*r, failed);
     r->was_short = failed && failure::of(failed).code == error_code::resource_exhausted;
-    run_part::reply told;
-    told.took = r->step->took();
+    run_part::reply told{.took = r->step->took()};
     const runtime::run_end became = r->step->end();
     told.changed = !became.changed.empty();
     told.in_part = became.in_part;

@@ -234,8 +234,7 @@ void worker::task_lost(const std::string& task, std::uint64_t incarnation, error
 }
 
 worker::counts worker::count() const {
-    counts c;
-    c.exchanged = exchange_.count();
+    counts c{.exchanged = exchange_.count()};
     const std::lock_guard lock(guard_);
     c.sessions = sessions_.size();
     c.requests = by_request_.size();

@@ -4,7 +4,6 @@
 #include <cuda/kernels/elementwise/add_into.hpp>
 #include <cuda/nccl/all_reduce.hpp>
 
-#include "tests.hpp"
 #include "summed_cards.hpp"
 
 using namespace all_reduce_test;
@@ -60,8 +59,7 @@ TEST_CASE("parts of one card sum by themselves, with those of other cards by NCC
         for (std::size_t i = 0; i < on.size(); ++i) {
             contexts.push_back(std::make_unique<tn::gpu_context>(on[i]));
             contexts.back()->use();
-            tn::participant p;
-            p.gpu = contexts.back().get();
+            tn::participant p{.gpu = contexts.back().get()};
             cudaStream_t stream = nullptr;
             REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
             p.stream = stream;

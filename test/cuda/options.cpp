@@ -148,8 +148,7 @@ TEST_CASE("SEMANTICS 11: what is asked for and not free is refused with its byte
     REQUIRE(cudaMalloc(&others, 6 * gigabyte) == cudaSuccess);
     for (const bool growth : {false, true}) {
         CAPTURE(growth);
-        tn::session_options o;
-        o.gpu_memory = {.fraction = 0.5, .growth = growth};
+        tn::session_options o{.gpu_memory = {.fraction = 0.5, .growth = growth}};
         const std::string text = message_of<tn::resource_exhausted_error>([&] { const tn::session s(o); });
         CHECK(contains(text, std::to_string(5 * gigabyte) + " bytes are asked for"));
         o.gpu_memory.fraction = 0.3;
@@ -164,8 +163,7 @@ TEST_CASE("SEMANTICS 8, 12: the map of devices and the lists have a card's name,
     emulator::reset();
     emulator::cards({{.name = "Card 0", .major = 8, .minor = 9, .memory = 2 * gigabyte}, {.name = "Card 1"}});
     names lines;
-    tn::session_options o;
-    o.log_device_placement = true;
+    tn::session_options o{.log_device_placement = true};
     o.placement_log = [&](const std::string& line) { lines.push_back(line); };
     { const tn::session s(o); }
     REQUIRE(lines.size() >= 2);

@@ -45,9 +45,7 @@ TEST_CASE("the interpreter computes random tapes over random shapes as one eleme
             const tape t = random_tape(random, constants);
             const auto inputs = random_inputs(t, random_sizes(random, t.input_count), random);
             const expected want = run_naively(t, constants, inputs, isa);
-            options how;
-            how.isa = isa;
-            how.in_place = random() % 2;
+            options how{.isa = isa, .in_place = random() % 2 != 0};
             const auto got = run(t, constants, inputs, how);
             for (std::size_t o = 0; o < got.size(); ++o) {
                 INFO(name_of(isa), " repeat ", repeat, " output ", o, " in place ", how.in_place, ": ",
@@ -101,9 +99,7 @@ TEST_CASE("the sum of ten million ones in float is exact") {
             in.push_back(std::move(ones));
             in.emplace_back(element_type::float32, like);
             for (const simd::isa isa : available()) {
-                options how;
-                how.isa = isa;
-                const auto got = run(t, {}, in, how);
+                const auto got = run(t, {}, in, options{.isa = isa});
                 for (std::size_t i = 0; i < got[0].count(); ++i)
                     REQUIRE(got[0].at(i) == static_cast<double>(10000000 / static_cast<std::int64_t>(got[0].count())));
             }

@@ -36,8 +36,7 @@ void check_against_single_steps(const tape& t, std::int64_t n, simd::isa isa, st
     for (int i = 0; i < t.input_count; ++i) inputs.push_back(random_buffer(t.inputs[i], extents(n), random));
     if (inputs.size() > 1) // some equal ones
         for (std::size_t k = 0; k < inputs[0].count(); k += 3) inputs[1].set(k, inputs[0].at(k));
-    options how;
-    how.isa = isa;
+    options how{.isa = isa};
     const expected want = run_naively(t, {}, inputs, isa);
     const auto got = run(t, {}, inputs, how);
     for (std::size_t o = 0; o < got.size(); ++o) CHECK(matches(got[o], want, o));
@@ -126,9 +125,7 @@ TEST_CASE("blocks end with whole registers, also where the elements before the r
                     std::vector<buffer> inputs;
                     for (int i = 0; i < one.input_count; ++i)
                         inputs.push_back(random_buffer(element_type::float32, extents(n), random));
-                    options how;
-                    how.isa = isa;
-                    how.in_place = in_place;
+                    options how{.isa = isa, .in_place = in_place};
                     CAPTURE(simd::name_of(isa));
                     CAPTURE(in_place);
                     CAPTURE(n);

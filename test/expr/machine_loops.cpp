@@ -62,10 +62,7 @@ TEST_CASE("simple steps between others are loops of machine code, and give what 
         }
         const expected want = run_naively(t, constants, inputs, simd::isa::avx512);
         for (const bool in_place : {false, true}) {
-            options how;
-            how.isa = simd::isa::avx512;
-            how.in_place = in_place;
-            const auto got = run(t, constants, inputs, how);
+            const auto got = run(t, constants, inputs, options{.isa = simd::isa::avx512, .in_place = in_place});
             CAPTURE(round);
             CAPTURE(n);
             CAPTURE(in_place);
@@ -107,8 +104,7 @@ TEST_CASE("more than registers and pointers allow is several loops") {
     CHECK(steps < steps_of(t, 16));
     std::vector<buffer> inputs;
     for (int i = 0; i < t.input_count; ++i) inputs.push_back(random_buffer(f, extents(1003), random));
-    options how;
-    how.isa = simd::isa::avx512;
+    options how{.isa = simd::isa::avx512};
     CHECK(matches(run(t, {}, inputs, how)[0], run_naively(t, {}, inputs, simd::isa::avx512), 0));
 }
 
@@ -127,8 +123,7 @@ TEST_CASE("where a process may run no code that it has written, steps stay steps
         std::mt19937 random(9);
         const std::vector<buffer> inputs{random_buffer(f, extents(1000), random),
                                          random_buffer(f, extents(1000), random)};
-        options how;
-        how.isa = simd::isa::avx512;
+        options how{.isa = simd::isa::avx512};
         const auto got = run(t, {}, inputs, how);
         const expected want = run_naively(t, {}, inputs, how.isa);
         ::_exit(steps_of(t, 1000) == 3 && matches(got[0], want, 0) && matches(got[1], want, 1) ? 0 : 1);

@@ -110,10 +110,8 @@ struct options {
 /// The outputs of a tape's kernel.
 inline std::vector<buffer> run(const tape& t, const std::vector<std::int64_t>& constants,
                                const std::vector<buffer>& inputs, const options& how = {}) {
-    fused_op::attributes a;
-    a.tape = std::shared_ptr<const tape>(std::shared_ptr<void>(), &t);
-    a.constants = constants;
-    a.merge = how.merge;
+    fused_op::attributes a{
+        .tape = std::shared_ptr<const tape>(std::shared_ptr<void>(), &t), .constants = constants, .merge = how.merge};
     std::vector<tensor_type> in_types, out_types;
     for (const buffer& b : inputs) in_types.push_back({b.element, b.sizes});
     const type_list in_list(in_types.data(), static_cast<int>(in_types.size()));

@@ -48,8 +48,7 @@ public:
         task_(tn::task_options{.intra_op_threads = 1}) { // no threads that are the process's, and outlive it
 
         const tn::graph_scope in(graph_);
-        const tn::queue_options shared{.shared_name = "q"};
-        const tn::fifo_queue<number> q(3, shared);
+        const tn::fifo_queue<number> q(3, tn::queue_options{.shared_name = "q"});
         const auto v = tn::variable("v", number{0}), w = tn::variable("w", number{0});
         begin_ = tn::group(v.initializer(), w.initializer());
         put_ = q.enqueue(number{1});

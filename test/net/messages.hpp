@@ -29,11 +29,7 @@ inline tn::any_array numbers(std::int64_t count, std::int32_t first = 0) {
 }
 
 inline message note(std::string_view body, std::uint64_t sequence = 0) {
-    message m;
-    m.type = message_type::note;
-    m.sequence = sequence;
-    m.body = to_bytes(body);
-    return m;
+    return message{.type = message_type::note, .sequence = sequence, .body = to_bytes(body)};
 }
 
 template <class... Arrays> message note_with(std::string_view body, Arrays... arrays) {

@@ -23,10 +23,10 @@ using net::time_point;
 /// A step in flight.
 struct flight {
     std::string name;
-    std::shared_ptr<tn::detail::pending_state> pending;
-    int step = 0, refused = 0; // in the ledger; `refused`: what of it cannot be applied
-    std::vector<int> seen;     // variables, by fetch
-    std::set<int> tasks;       // ps
+    std::shared_ptr<tn::detail::pending_state> pending = {};
+    int step = 0, refused = 0;  // in the ledger; `refused`: what of it cannot be applied
+    std::vector<int> seen = {}; // variables, by fetch
+    std::set<int> tasks = {};   // ps
     bool bad = false, stopped = false, takes = false, beside = false;
     whole puts = 0;
     double limit = 0;

@@ -23,10 +23,7 @@ tn::any_array one_number(whole n) { return numbers({n}, {1}); }
 } // namespace
 
 flight client_program::begin(double limit, const std::vector<std::pair<way, int>>& what) {
-    flight f;
-    f.name = "step " + std::to_string(++steps_);
-    f.limit = limit;
-    f.begun = transport_.now();
+    flight f{.name = "step " + std::to_string(++steps_), .limit = limit, .begun = transport_.now()};
     f.step = books_.begin(asked_, there_, f.begun);
     std::vector<tn::any_tensor> feeds;
     std::vector<tn::any_array> values;

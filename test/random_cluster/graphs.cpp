@@ -24,8 +24,7 @@ public:
 
     std::shared_ptr<tn::detail::session_state> make(const std::string& address, const tn::graph& g,
                                                     const tn::session_options& o) const override {
-        net::peer_options to;
-        to.address = address;
+        net::peer_options to{.address = address};
         to.self.incarnation = of_program->random_number();
         net::speak_calls(to);
         return std::make_shared<net::remote_session>(*of_program, std::move(to), "a program", g, o);
@@ -45,8 +44,7 @@ thread_local net::transport* simulated_scheme::of_program = nullptr;
 
 graphs_outcome run_graphs(std::uint64_t seed, bool faults, std::size_t lines) {
     simulated_scheme::enter();
-    random_graphs::session_kind kind;
-    kind.name = faults ? "cluster_with_faults" : "cluster";
+    random_graphs::session_kind kind{.name = faults ? "cluster_with_faults" : "cluster"};
     kind.target = "simulated://worker" + std::to_string(seed % 2) + ":1000";
     kind.placed = true;
     kind.options.allow_soft_placement = true;
@@ -61,23 +59,15 @@ graphs_outcome run_graphs(std::uint64_t seed, bool faults, std::size_t lines) {
     std::unique_ptr<net::server_core> servers[2];
     const tn::cluster cluster({{"worker", {"worker0:1000", "worker1:1000"}}});
     for (int i = 0; i < 2; ++i) {
-        net::server_settings s;
-        s.tasks = cluster;
-        s.job = "worker";
-        s.task = i;
-        s.pool = &pool;
+        net::server_settings s{.tasks = cluster, .job = "worker", .task = i, .pool = &pool};
         if (i == 1) s.of_task.gpus = tn::simulated_gpu(1, std::size_t{64} << 20);
         servers[i] = std::make_unique<net::server_core>(network.start("worker" + std::to_string(i)), std::move(s));
     }
     if (faults) {
         network.set_line("worker0", "worker1", {20ms, 40ms, 1e7});
         network.set_line("worker1", "worker0", {1ms, 100ms, 1e7});
-        net::simulated_faults f;
-        f.duplicate = 0.05;
-        f.reorder = 0.1;
-        f.slow = 0.05;
-        f.slow_by = 50ms;
-        f.connection_life = 500ms;
+        net::simulated_faults f{
+            .duplicate = 0.05, .reorder = 0.1, .slow = 0.05, .slow_by = 50ms, .connection_life = 500ms};
         f.one_side = 0; // else the lease may pass before it is seen
         network.inject(f);
     }

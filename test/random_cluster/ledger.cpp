@@ -32,11 +32,7 @@ int ledger::add_variable(int task, const std::string& container) {
 }
 
 int ledger::begin(time_point session_asked, time_point session_there, time_point now) {
-    run s;
-    s.asked = session_asked;
-    s.there = session_there;
-    s.begun = now;
-    steps_.push_back(std::move(s));
+    steps_.push_back({.asked = session_asked, .there = session_there, .begun = now});
     return static_cast<int>(steps_.size()) - 1;
 }
 void ledger::reads(int s, int v) { of(s).variables.insert(v); }

@@ -67,9 +67,9 @@ private:
     struct run {
         time_point asked{}, there{}, begun{}, ended = time_point::max();
         outcome how = outcome::pending;
-        std::map<int, outcome> how_on; // by task, where it is another
-        std::set<int> variables;
-        std::map<int, int> stood_on; // by variable: which initialisation its update was seen on
+        std::map<int, outcome> how_on = {}; // by task, where it is another
+        std::set<int> variables = {};
+        std::map<int, int> stood_on = {}; // by variable: which initialisation its update was seen on
     };
     struct content {
         std::set<int> lives; // of its task, that it may be of

@@ -103,8 +103,7 @@ std::string world::history(std::size_t lines) const {
 const std::string& world::address(std::size_t task) const { return servers_[task]->address; }
 
 net::peer_options world::dial(net::transport& t, std::size_t task) const {
-    net::peer_options o;
-    o.address = address(task);
+    net::peer_options o{.address = address(task)};
     o.self.incarnation = t.random_number();
     o.self.token = token_;
     o.link = link_;
@@ -113,13 +112,8 @@ net::peer_options world::dial(net::transport& t, std::size_t task) const {
 }
 
 void world::start(server& s) {
-    net::server_settings o;
-    o.tasks = cluster_;
-    o.job = s.job;
-    o.task = s.index;
-    o.token = token_;
-    o.link = link_;
-    o.pool = &pool_;
+    net::server_settings o{
+        .tasks = cluster_, .job = s.job, .task = s.index, .token = token_, .link = link_, .pool = &pool_};
     o.log = [this, &s](const std::string& line) { note(s.host, line); };
     s.core = std::make_unique<net::server_core>(net_.start(s.host), std::move(o));
     s.alive = true;
@@ -297,8 +291,7 @@ void world::start_stray() {
     to.address = "stray:1000";
     to_stray_ = net::peer::make(t, std::move(to));
     for (int i = 0; i < 3; ++i) {
-        net::open_session c;
-        c.limit = 1 + static_cast<double>(any(3));
+        net::open_session c{.limit = 1 + static_cast<double>(any(3))};
         (void)net::call(*to_stray_, c, net_.now() + 10s, [this](const net::answer& a) {
             if (!a.failed) wrong("a session was opened on a process that is no task of the cluster");
         });

@@ -97,10 +97,7 @@ std::string to_json(const program& p) {
 
 program program_from_json(const std::string& text) {
     const json j = json::parse(text);
-    program p;
-    p.seed = j.at("seed");
-    p.session = j.at("session");
-    p.graph = j.at("graph");
+    program p{.seed = j.at("seed"), .graph = j.at("graph"), .session = j.at("session")};
     for (const json& s : j.at("steps")) {
         step made;
         for (const json& f : s.at("feeds")) made.feeds.push_back({f.at("tensor"), array_of(f.at("value"))});

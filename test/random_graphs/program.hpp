@@ -28,10 +28,10 @@ struct step {
 };
 
 struct program {
-    std::uint64_t seed = 0;  ///< it was made from
-    nlohmann::json graph;    ///< tenon::to_json's
-    std::vector<step> steps; ///< of one session, one after another
-    std::string session;     ///< the name of the session that failed; empty: every one
+    std::uint64_t seed = 0;       ///< it was made from
+    nlohmann::json graph;         ///< tenon::to_json's
+    std::vector<step> steps = {}; ///< of one session, one after another
+    std::string session;          ///< the name of the session that failed; empty: every one
 };
 
 /// The graph; throws what tenon::graph_from_json throws.

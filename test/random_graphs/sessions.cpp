@@ -11,8 +11,7 @@ std::vector<session_kind> every_session() {
     constexpr std::size_t plenty = std::size_t{64} << 20;
     std::vector<session_kind> all;
     const auto add = [&](const char* name, auto change) {
-        session_kind k;
-        k.name = name;
+        session_kind k{.name = name};
         k.options.allow_soft_placement = true; // the graphs ask for devices
         change(k);
         all.push_back(std::move(k));

@@ -72,9 +72,7 @@ struct wire_session::state {
     }
 
     rt::plan_options planning() const {
-        rt::plan_options o;
-        o.plan_body = &rt::plan_body;
-        o.threads = tasks[0]->pool->size();
+        rt::plan_options o{.threads = tasks[0]->pool->size(), .plan_body = &rt::plan_body};
         o.side_by_side = o.threads;
         o.fold = options.fold_constants;
         o.fuse = options.fuse;

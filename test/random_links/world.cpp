@@ -220,10 +220,8 @@ void world::start(std::size_t host) {
     n.known.clear();
     n.made.assign(nodes_.size(), 0);
     n.handler = std::make_unique<counter_service>(*this, n);
-    net::service_options so;
-    so.self = {"node", static_cast<std::int32_t>(host), n.life, 77, token_, false};
-    so.link = link_;
-    so.limits = limits_;
+    net::service_options so{
+        .self = {"node", static_cast<std::int32_t>(host), n.life, 77, token_, false}, .link = link_, .limits = limits_};
     n.service = net::service::make(*n.t, so, *n.handler);
     n.service->listen(address(host));
     n.peers.clear();
@@ -232,12 +230,8 @@ void world::start(std::size_t host) {
             n.peers.push_back(nullptr);
             continue;
         }
-        net::peer_options po;
-        po.address = address(i);
-        po.job = "node";
-        po.task = static_cast<std::int32_t>(i);
-        po.self = so.self;
-        po.link = link_;
+        net::peer_options po{
+            .address = address(i), .job = "node", .task = static_cast<std::int32_t>(i), .self = so.self, .link = link_};
         n.peers.push_back(net::peer::make(*n.t, po));
     }
     plan_call(host);
@@ -279,9 +273,7 @@ void world::plan_kill() {
 }
 
 void world::make_call(node& n) {
-    operation o;
-    o.id = operations_.size() + 1;
-    o.from = n.index;
+    operation o{.id = operations_.size() + 1, .from = n.index};
     do o.to = below(nodes_.size());
     while (o.to == n.index);
     const double which = uniform();

@@ -32,9 +32,9 @@ struct operation {
     net::time_point made{}, deadline{};
     bool cancelled = false;
     bool caller_died = false;
-    int ended = 0;                       // times
-    std::optional<tn::error_code> error; // where it failed
-    int applied = 0;                     // times, by any life
+    int ended = 0;                            // times
+    std::optional<tn::error_code> error = {}; // where it failed
+    int applied = 0;                          // times, by any life
 };
 
 struct settings {

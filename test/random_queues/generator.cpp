@@ -42,8 +42,7 @@ public:
             draw_graph(made_.graphs.back());
         }
         for (int n = std::max<int>(static_cast<int>(made_.graphs.size()), 1 + below(overlap_ ? 2 : 3)); n > 0; --n) {
-            session_kind k;
-            k.graph = static_cast<int>(made_.sessions.size() % made_.graphs.size());
+            session_kind k{.graph = static_cast<int>(made_.sessions.size() % made_.graphs.size())};
             k.options.allow_soft_placement = true;
             k.options.fuse = chance(0.7);
             k.options.fold_constants = chance(0.7);
@@ -264,10 +263,7 @@ private:
     void initialise(std::vector<std::string> reset) {
         step s;
         s.targets.push_back(made_.graphs[0].initialisers);
-        phase p;
-        p.reset = std::move(reset);
-        p.threads = {{s}};
-        made_.phases.push_back(std::move(p));
+        made_.phases.push_back({.reset = std::move(reset), .threads = {{s}}});
         has_steps_ = false;
     }
 

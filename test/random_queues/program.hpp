@@ -58,7 +58,7 @@ struct phase {
 
 struct session_kind {
     int graph = 0;
-    tenon::session_options options;
+    tenon::session_options options = {};
 };
 
 struct program {

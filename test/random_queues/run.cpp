@@ -149,9 +149,7 @@ private:
                     add(s, own);
                     continue;
                 }
-                reference::lane beside;
-                beside.of = static_cast<int>(own);
-                beside.after = static_cast<int>(lanes[own].steps.size());
+                reference::lane beside{.of = static_cast<int>(own), .after = static_cast<int>(lanes[own].steps.size())};
                 lanes.push_back(beside);
                 of_lanes.emplace_back();
                 add(s, lanes.size() - 1);

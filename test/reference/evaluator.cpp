@@ -365,9 +365,7 @@ namespace {
 
 // What is fed for a variable is its current value, too.
 request with_current_values(const request& r) {
-    request all;
-    all.fetches = r.fetches;
-    all.targets = r.targets;
+    request all{.fetches = r.fetches, .targets = r.targets};
     for (const tn::fed_value& f : r.feeds) all.feeds.push_back({f.tensor, f.value.share()});
     for (const tn::fed_value& f : r.feeds) {
         const tn::any_tensor current({f.tensor.node(), 1});
@@ -386,8 +384,7 @@ outcome evaluate(const request& asked, const state& before, std::uint64_t graph_
         const request r = with_current_values(asked);
         return evaluation(r, before, graph_seed, shaken).run();
     } catch (const tn::error& e) {
-        outcome o;
-        o.begins = false;
+        outcome o{.begins = false};
         o.errors.insert(e.code());
         for (const auto& [name, v] : before.variables) o.variables[name] = {v, true};
         o.runs = before.runs;

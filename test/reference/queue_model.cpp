@@ -14,20 +14,12 @@ std::int64_t priority_of(const queue_model::tuple& t, const values& v) { return 
 
 bool queue_model::enqueue(int who, std::vector<tuple> elements) {
     if (closed_) return false;
-    asked a;
-    a.who = who;
-    a.left = std::move(elements);
-    enqueuers_.push_back(std::move(a));
+    enqueuers_.push_back({.who = who, .left = std::move(elements)});
     return true;
 }
 
 void queue_model::dequeue(int who, std::size_t least, std::size_t most, bool takes_rest) {
-    asked a;
-    a.who = who;
-    a.least = least;
-    a.most = most;
-    a.takes_rest = takes_rest;
-    dequeuers_.push_back(std::move(a));
+    dequeuers_.push_back({.who = who, .least = least, .most = most, .takes_rest = takes_rest});
 }
 
 void queue_model::disown(int who) {

@@ -60,11 +60,11 @@ private:
     };
     struct asked {
         int who = 0;
-        std::vector<tuple> left;
+        std::vector<tuple> left = {};
         std::size_t least = 0, most = 0;
         bool takes_rest = false;
         bool taking = false; // of one that takes what is there: it is about it, and nothing comes in between
-        std::vector<element> taken;
+        std::vector<element> taken = {};
     };
     void put_back(const asked& a, const values& v);
     void disown(int who);

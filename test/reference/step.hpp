@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/graph.hpp>
-#include <tenon/graph/add_node.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 /// What one step is asked for, what it begins with, and how it ends. Nothing here or in this folder calls the
@@ -28,8 +26,8 @@ struct noise {
 };
 
 struct request {
-    std::vector<tenon::fed_value> feeds;
-    std::vector<tenon::any_tensor> fetches;
+    std::vector<tenon::fed_value> feeds = {};
+    std::vector<tenon::any_tensor> fetches = {};
     std::vector<tenon::operation> targets;
 };
 
@@ -49,19 +47,19 @@ struct result {
 
 /// How a step ends.
 struct outcome {
-    std::set<tenon::error_code> errors; ///< not empty: it fails with one of these
-    std::vector<result> fetches;
+    std::set<tenon::error_code> errors = {}; ///< not empty: it fails with one of these
+    std::vector<result> fetches = {};
     /// That have a value after the step; of a step that fails: if its updates were applied, as on each task all are or none.
-    std::map<std::string, result> variables;
-    std::map<std::string, std::uint64_t> runs;
-    bool begins = true;             ///< false: it fails before anything runs
-    std::set<std::string> not_made; ///< of a step that fails: the variables of which an update does
+    std::map<std::string, result> variables = {};
+    std::map<std::string, std::uint64_t> runs = {};
+    bool begins = true;                  ///< false: it fails before anything runs
+    std::set<std::string> not_made = {}; ///< of a step that fails: the variables of which an update does
     /// Of a step that fails: something waits or fails after an update, or in the arithmetic of one, so that some of its updates
     /// may have been made, of which its error tells.
     bool may_be_in_part = false;
     /// Variables of which nothing is said then: of a node of several outputs one may have been computed without what failed,
     /// and which of those that tell a size late failed is not known where they disagree.
-    std::set<std::string> unsaid;
+    std::set<std::string> unsaid = {};
     bool late_names_disagree = false; ///< a name has two sizes, told by ops of perhaps different tasks
     bool denormal = false;            ///< a number is, that is fed, constant or computed, of float32 or float64
     bool finite = true;               ///< no number that is fed, constant or computed is infinite or NaN

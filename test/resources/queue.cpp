@@ -1,4 +1,3 @@
-#include "tests.hpp"
 #include "resources/queue_attempts.hpp"
 
 // Queues as resources: what waits is kept, and completed later (SEMANTICS 30 to 34). What any sequence of calls gives: queue_random.cpp.
@@ -226,9 +225,7 @@ TEST_CASE("SEMANTICS 34: elements of several sizes are padded to the largest of 
 }
 
 TEST_CASE("elements of several sizes are dequeued singly; together they are refused, and none is lost") {
-    tn::queue_description d;
-    d.components = {{element_type::int64, {tn::dynamic_extent}}};
-    d.capacity = 10;
+    tn::queue_description d{.components = {{element_type::int64, {tn::dynamic_extent}}}, .capacity = 10};
     tn::queue_resource q("q", d);
     for (const list& l : {list{1}, list{2, 3}, list{4, 5}}) {
         attempt a(numbers(l));
@@ -267,9 +264,7 @@ TEST_CASE("SEMANTICS 30: a priority queue gives the least first, and of equal on
 }
 
 TEST_CASE("what does not fit a queue is refused when it is asked, with names, types and sizes") {
-    tn::queue_description d;
-    d.components = {{element_type::float32, {2}}, {element_type::string, {}}};
-    d.capacity = 0;
+    tn::queue_description d{.components = {{element_type::float32, {2}}, {element_type::string, {}}}, .capacity = 0};
     const auto refused = [&] { return message_of<tn::invalid_argument_error>([&] { tn::queue_resource("q", d); }); };
     CHECK(refused() == "queue \"q\": its capacity is 0; give 1 or more");
     d.capacity = 5;

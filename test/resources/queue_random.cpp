@@ -1,7 +1,6 @@
 #include <deque>
 #include <list>
 
-#include "tests.hpp"
 #include "resources/queue_attempts.hpp"
 
 // Queues beside a model of their statements, and under many threads (SEMANTICS 31, 32).
@@ -15,10 +14,10 @@ struct model {
     struct asked {
         int id = 0;
         bool enqueues = false, single = false;
-        std::deque<std::int64_t> left; // to be enqueued
+        std::deque<std::int64_t> left = {}; // to be enqueued
         std::size_t least = 0, most = 0;
-        bool takes_rest = false; // once it is closed
-        list taken, mine;        // mine: what it put in
+        bool takes_rest = false;    // once it is closed
+        list taken = {}, mine = {}; // mine: what it put in
     };
     static constexpr auto is_closed = "cancelled: queue \"q\" is closed.";
     std::int64_t capacity = 1;
@@ -119,8 +118,7 @@ TEST_CASE("SEMANTICS 31, 32: any sequence of things asked of a queue ends as a m
         for (int step = 0; step < 120; ++step) {
             const int what = below(40);
             if (what < 32) {
-                model::asked a;
-                a.id = static_cast<int>(all.size());
+                model::asked a{.id = static_cast<int>(all.size())};
                 attempt& real = *all.emplace_back(std::make_unique<attempt>());
                 if (what < 12) {
                     a.enqueues = true;

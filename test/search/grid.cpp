@@ -40,8 +40,7 @@ TEST_CASE("a grid is the product of its axes, the last one's values first; what 
     CHECK(g[2].settings.how == "adam");
     CHECK(g[2].settings.momentum == way::nesterov);
     CHECK(g[2].settings.untouched == 3);
-    settings other;
-    other.untouched = 4;
+    settings other{.untouched = 4};
     CHECK(g.with(other)[3].settings.untouched == 4);
     CHECK(g.with(other)[3].settings.hidden == 100);
     CHECK(g.described() == "rate: 0.1, 0.03; hidden: 50, 100; warm: true; how: adam; momentum: 1");

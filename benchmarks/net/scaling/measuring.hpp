@@ -80,10 +80,10 @@ inline double check_messages(recorded_cluster& c) {
 
 /// What was measured, or is assumed.
 struct measured_costs {
-    costs small, large;        ///< of variables of about 1 MB, which stay in caches; of 64 MB
-    double mlp_step = 1 / 2e3; ///< seconds of a step in one process
-    double operations = 150e9; ///< a second, of a product of 1024 squared on all cores
-    double message_factor = 1; ///< messages for each that is simulated
+    costs small = {}, large = {}; ///< of variables of about 1 MB, which stay in caches; of 64 MB
+    double mlp_step = 1 / 2e3;    ///< seconds of a step in one process
+    double operations = 150e9;    ///< a second, of a product of 1024 squared on all cores
+    double message_factor = 1;    ///< messages for each that is simulated
 };
 
 namespace detail {
@@ -143,10 +143,8 @@ inline double messages_of(const std::map<recorder::edge, recorder::count>& count
 } // namespace detail
 
 inline measured_costs measure(recorded_cluster& recorded, const cluster_training::tasks& t, int rounds) {
-    measured_costs all;
-    all.message_factor = check_messages(recorded);
-    costs c;
-    c.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    measured_costs all{.message_factor = check_messages(recorded)};
+    costs c{.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
 
     // A step on a worker, and one through it on a parameter server: the difference is messages, which are counted.
     const tn::graph g;

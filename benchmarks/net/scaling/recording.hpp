@@ -143,11 +143,8 @@ public:
                 const std::string& at = tasks.address(job, task);
                 counts.name_address(at, job + std::to_string(task));
                 over_.push_back(std::make_unique<recorded_transport>(counts, at));
-                net::server_settings s;
-                s.tasks = tasks;
-                s.job = job;
-                s.task = task;
-                servers_.push_back(std::make_unique<net::server_core>(*over_.back(), std::move(s)));
+                servers_.push_back(std::make_unique<net::server_core>(
+                    *over_.back(), net::server_settings{.tasks = tasks, .job = job, .task = task}));
             }
         tenon::detail::register_session_scheme("recorded", scheme_);
     }

@@ -147,9 +147,8 @@ public:
         for (auto& w : workers_) computed.push_back(w->computed);
         work_until(from + measured);
         const double took = std::chrono::duration<double>(net_.now() - began).count();
-        training_result r;
-        r.steps_per_second = static_cast<double>(steps_ - from) / took;
-        r.bytes_per_second = (bytes_ - bytes) / took;
+        training_result r{.steps_per_second = static_cast<double>(steps_ - from) / took,
+                          .bytes_per_second = (bytes_ - bytes) / took};
         const auto most = [&](double& of, double is) { of = std::max(of, is / took); };
         for (std::size_t t = 0; t < tasks_.size(); ++t) {
             const bool is_ps = t < static_cast<std::size_t>(ps_);
@@ -244,9 +243,7 @@ private:
             from.on->work(at_each_end, [this, &from, &to, size, whole] {
                 const std::uint64_t number = ++sent_;
                 flying_[number] = whole;
-                net::message m;
-                m.type = net::message_type::note;
-                m.request = number;
+                net::message m{.type = net::message_type::note, .request = number};
                 m.arrays.push_back(tenon::any_array::view(nowhere_, tenon::element_type::uint8,
                                                           tenon::extents{static_cast<std::int64_t>(size)}));
                 from.to.at(&to)->send(std::move(m));

@@ -21,8 +21,7 @@ struct rotation {
 __device__ inline rotation rotation_of(double pp, double pq, double qq) {
     const double slope = (qq - pp) / (2 * pq);
     const double t = (slope < 0 ? -1 : 1) / (fabs(slope) + sqrt(1 + slope * slope));
-    rotation r;
-    r.c = 1 / sqrt(1 + t * t);
+    rotation r{.c = 1 / sqrt(1 + t * t)};
     r.s = t * r.c;
     return r;
 }

@@ -102,10 +102,7 @@ reduction_plan plan_reduction(reduction how, element_type element, const std::in
         divide(p, width, plan.count > 0);
         plan.passes[plan.count++] = p;
         if (p.parts == 1) return;
-        reduction_pass rest;
-        rest.outer = p.outer;
-        rest.n = p.parts;
-        rest.inner = p.inner;
+        reduction_pass rest{.outer = p.outer, .n = p.parts, .inner = p.inner};
         divide(rest, 1, true);
         rest.parts = 1;
         rest.part = rest.n;
@@ -117,8 +114,7 @@ reduction_plan plan_reduction(reduction how, element_type element, const std::in
         p.inner = outputs;
         add(p);
     } else if (std::none_of(dims, dims + count, [](const dimension& d) { return d.reduced; })) {
-        reduction_pass p;
-        p.inner = outputs;
+        reduction_pass p{.inner = outputs};
         add(p);
     } else {
         // The longest dimension first: what it leaves is least.

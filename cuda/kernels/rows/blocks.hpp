@@ -45,11 +45,7 @@ constexpr std::int64_t least_power_of_two(std::int64_t from) {
 /// of other lines those side by side are read by neighbouring threads.
 inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t element_bytes,
                              int held = held_elements) {
-    line_layout l;
-    l.held = held;
-    l.outer = outer;
-    l.n = n;
-    l.inner = inner;
+    line_layout l{.outer = outer, .n = n, .inner = inner, .held = held};
     if (l.is_rows()) {
         const std::int64_t width = 16 / element_bytes, reads = (n + width - 1) / width;
         l.is_wide = n % width == 0;

@@ -39,9 +39,7 @@ private:
 // Of rows [.., n], or [.., n, 2] where they are complex.
 fourier_transform rows_of(const extents& x, bool complex) {
     const int used = complex ? 2 : 1;
-    fourier_transform t;
-    t.n = x[x.rank() - used].size;
-    t.rows = 1;
+    fourier_transform t{.n = x[x.rank() - used].size, .rows = 1};
     for (int d = 0; d + used < x.rank(); ++d) t.rows *= x[d].size;
     return t;
 }

@@ -14,8 +14,7 @@ namespace tenon::cuda {
 
 /// The matrices of an operand, of a batch that it repeats.
 inline repeated_batch repeated(const extents& batch, const extents& operand_batch) {
-    repeated_batch r;
-    r.rank = batch.rank();
+    repeated_batch r{.rank = batch.rank()};
     std::int64_t step = 1;
     for (int d = batch.rank(), o = operand_batch.rank(); d-- > 0;) {
         r.sizes[d] = batch[d].size;

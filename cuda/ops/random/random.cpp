@@ -39,12 +39,7 @@ private:
 };
 
 kernel_pointer prepare_floating(const kernel_setup& s, distribution kind, double a, double b, std::int64_t seed) {
-    random_part_op::attributes all;
-    all.kind = kind;
-    all.a = a;
-    all.b = b;
-    all.seed = seed;
-    all.of = s.node.name;
+    random_part_op::attributes all{.kind = kind, .a = a, .b = b, .seed = seed, .of = s.node.name};
     return std::make_unique<floating_kernel>(s, all);
 }
 kernel_pointer prepare_uniform(const kernel_setup& s) {

@@ -53,14 +53,13 @@ protected:
 
     /// Of scratch memory: a number for each query, lengths as a plan takes them, and what a plan works in.
     struct scratch {
-        std::byte *rows, *workspace;
-        std::int32_t* lengths;
-        std::size_t bytes;
+        std::byte *rows, *workspace = nullptr;
+        std::int32_t* lengths = {};
+        std::size_t bytes = 0;
     };
     scratch scratch_of(std::byte* begin) const {
         memory_pieces of(begin);
-        scratch s{};
-        s.rows = of.take<std::byte>(attention_scratch_bytes(element, layout));
+        scratch s{.rows = of.take<std::byte>(attention_scratch_bytes(element, layout))};
         if (!plan) return {s.rows, nullptr, nullptr, of.taken()};
         if (layout.has_lengths)
             s.lengths = of.take<std::int32_t>(2 * static_cast<std::size_t>(layout.batch) * sizeof(std::int32_t));

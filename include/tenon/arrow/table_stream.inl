@@ -44,9 +44,8 @@ public:
         to.number(next_file_);
         to.number(source_ != nullptr);
         if (!source_) return;
-        record_position at;
-        at.lines = static_cast<std::uint64_t>(group_);
-        at.records = static_cast<std::uint64_t>(first_ + at_);
+        record_position at{.records = static_cast<std::uint64_t>(first_ + at_),
+                           .lines = static_cast<std::uint64_t>(group_)};
         save_mark(to, at, mark_);
     }
     void restore(state_reader& from) override {

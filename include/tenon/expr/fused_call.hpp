@@ -13,10 +13,10 @@ namespace tenon {
 
 struct fused_attributes {
     std::shared_ptr<const tenon::tape> tape;
-    std::vector<std::int64_t> constants; ///< bits of each scalar, in its compute type
+    std::vector<std::int64_t> constants = {}; ///< bits of each scalar, in its compute type
     /// For each output of the tape the index of an earlier one that it is added to, or -1. An operand that
     /// occurs twice in an expression gets one gradient this way. Empty: all -1.
-    std::vector<std::int64_t> merge;
+    std::vector<std::int64_t> merge = {};
     bool merges(int output) const { return !merge.empty() && merge[static_cast<std::size_t>(output)] >= 0; }
     /// Index in the tape of the node's output `output`.
     int tape_output_of(int output) const {

@@ -170,8 +170,7 @@ inline std::string free_name(const graph& g, const std::string& wanted) {
 }
 
 TENON_INLINE any_tensor body_builder::add_placeholder(const tensor_type& type, const char* name) {
-    node n;
-    n.op = &require_op("placeholder");
+    node n{.op = &require_op("placeholder")};
     n.attributes.set("element", type.element);
     n.attributes.set("shape", type.extents);
     n.attributes = checked_attributes(*n.op, n.attributes);
@@ -216,10 +215,7 @@ public:
     any_tensor of(const node_output& o) const { return made_.at(key(o)); }
     /// Adds a node like n, of extents as they are now; `other`: what it is given that is no copy.
     template <class Other> void add(const graph& to, node& n, const argument_sizes& sizes, const Other& other) {
-        node copied;
-        copied.op = n.op;
-        copied.made_at = n.made_at;
-        copied.attributes = n.attributes;
+        node copied{.op = n.op, .attributes = n.attributes, .made_at = n.made_at};
         for (const auto& [name, a] : n.attributes)
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
                 copied.attributes.set(name.c_str(), sizes.known(*e));
@@ -330,8 +326,7 @@ TENON_INLINE void body_builder::decide(const body_choice& c, std::vector<any_ten
                                          to_string(if_true[k].type()) + " on one side and " +
                                          to_string(if_false[k].type()) +
                                          " on the other; it has one size: reduce it, or pad it, in the body");
-    node n;
-    n.op = &require_op("cond");
+    node n{.op = &require_op("cond")};
     n.attributes.set("then_body", yes.finish(if_true).text());
     n.attributes.set("else_body", no.finish(if_false).text());
     n.inputs.push_back(c.condition.output());
@@ -374,10 +369,7 @@ TENON_INLINE body needed_part(const graph& of, const std::vector<any_tensor>& ar
             made[i] = in_copy(from.inputs[0]);
             continue;
         }
-        node n;
-        n.op = from.op;
-        n.name = from.name;
-        n.attributes = from.attributes;
+        node n{.op = from.op, .attributes = from.attributes, .name = from.name};
         for (const node_output& o : from.inputs) n.inputs.push_back(in_copy(o));
         made[i] = {restore_node(copy, std::move(n)), 0};
     }

@@ -40,11 +40,11 @@ public:
 
 private:
     struct entry {
-        std::string name, op;
+        std::string name = {}, op = {};
         const json_value* source = nullptr;
-        std::vector<std::pair<std::size_t, int>> inputs; // entry, output
-        std::vector<std::size_t> controls, colocated;
-        std::vector<std::size_t> follows; // one, or none
+        std::vector<std::pair<std::size_t, int>> inputs = {}; // entry, output
+        std::vector<std::size_t> controls = {}, colocated = {};
+        std::vector<std::size_t> follows = {}; // one, or none
         node* made = nullptr;
     };
 
@@ -80,8 +80,7 @@ private:
         for (const json_value& v : json_get<json_value::list>(*nodes, "a list", "\"nodes\"")) {
             const std::string place = "node " + std::to_string(entries_.size());
             (void)json_get<json_value::object>(v, "an object", place);
-            entry e;
-            e.source = &v;
+            entry e{.source = &v};
             const auto text = [&](const char* member, std::string& to) {
                 const json_value* found = v.find(member);
                 if (!found) json_mistake(place + " has no \"" + member + "\"");
@@ -202,9 +201,7 @@ private:
         entry& e = entries_[number];
         const auto place = [&] { return "graph JSON: node \"" + e.name + "\" (" + e.op + "): "; };
         try {
-            node n;
-            n.name = e.name;
-            n.op = &require_op(e.op);
+            node n{.op = &require_op(e.op), .name = e.name};
             for (const auto& [from, index] : e.inputs) {
                 node* source = entries_[from].made;
                 if (index >= static_cast<int>(source->outputs.size()))

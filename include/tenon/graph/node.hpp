@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -28,19 +27,19 @@ struct node_output {
 /// One operation of a graph. Its graph makes it and never changes it again.
 struct node {
     const op_definition* op = nullptr;
-    tenon::attributes attributes;
-    std::vector<node_output> inputs;
-    std::vector<node*> controls; ///< run before this node, although no data flows
-    std::vector<tensor_type> outputs;
-    std::string name;
-    std::vector<node*> colocated; ///< share their device with this node
+    tenon::attributes attributes = {};
+    std::vector<node_output> inputs = {};
+    std::vector<node*> controls = {}; ///< run before this node, although no data flows
+    std::vector<tensor_type> outputs = {};
+    std::string name = {};
+    std::vector<node*> colocated = {}; ///< share their device with this node
     /// The variable that it helps to update, or what it is the gradient of: where nothing else is asked for, it runs where
     /// that does, if there is a kernel for it.
     node* follows = nullptr;
-    device_name device;      ///< as asked for; empty where nothing was
-    std::string container;   ///< of the resource it holds; empty: the default
-    source_place made_at;    ///< in the program's text, where that is known; the graph keeps the names
-    std::int64_t number = 0; ///< position in the graph: inputs have smaller ones
+    device_name device = {};    ///< as asked for; empty where nothing was
+    std::string container = {}; ///< of the resource it holds; empty: the default
+    source_place made_at = {};  ///< in the program's text, where that is known; the graph keeps the names
+    std::int64_t number = 0;    ///< position in the graph: inputs have smaller ones
     graph_state* graph = nullptr;
 
     const tensor_type& input_type(int i) const {

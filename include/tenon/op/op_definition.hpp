@@ -141,8 +141,7 @@ attributes checked_attributes(const op_definition& op, const attributes& given);
 
 template <class Op> constexpr op_definition make_definition() {
     using A = typename Op::attributes;
-    op_definition d;
-    d.name = Op::name;
+    op_definition d{.name = Op::name};
     if constexpr (requires { Op::flags; }) d.flags = Op::flags;
     d.outputs = [](const attributes& a, int inputs) -> int {
         if constexpr (requires { Op::outputs(decode<A>(a), inputs); }) return Op::outputs(decode<A>(a), inputs);

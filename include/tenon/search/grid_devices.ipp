@@ -38,9 +38,7 @@ TENON_INLINE std::vector<grid_device> devices_of(const task& t) {
 }
 
 TENON_INLINE std::vector<grid_device> devices_of(const std::string& target, const std::vector<std::string>& filters) {
-    session_options o;
-    o.device_filters = filters;
-    const session s(target, graph(), o);
+    const session s(target, graph(), session_options{.device_filters = filters});
     std::vector<grid_device> all;
     for (const device_name& d : detail::devices_for_networks(s.list_logical_devices())) all.push_back({d, target, {}});
     return all;
@@ -54,9 +52,7 @@ TENON_INLINE std::vector<grid_device> devices_of(const cluster& c, const std::ve
             const std::string target = "tenon://" + c.address(job, index);
             device_name own;
             own = device_name("/job:" + job + "/replica:0/task:" + std::to_string(index));
-            session_options o;
-            o.device_filters = {detail::task_filter(own)};
-            o.open_timeout = timeout;
+            session_options o{.device_filters = {detail::task_filter(own)}, .open_timeout = timeout};
             const std::size_t before = all.size();
             try {
                 const session s(target, graph(), o);

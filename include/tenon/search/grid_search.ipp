@@ -144,8 +144,7 @@ TENON_INLINE void search_core::state::close_sessions() {
 }
 
 TENON_INLINE search_progress search_core::state::progress_now() const {
-    search_progress p;
-    p.points = record.points();
+    search_progress p{.points = record.points()};
     for (const auto& [point, o] : record.ended())
         ++(o.end == trial_end::done ? p.done : o.end == trial_end::stopped ? p.stopped : p.failed);
     p.running = running;

@@ -47,9 +47,7 @@ TENON_INLINE bool search_core::training::should_stop() const noexcept {
 TENON_INLINE void search_core::training::take_weights() {
     if (!open || of_.options.keep == 0) return;
     if (weights.empty() && open->bound_graph().collection(global_variables).empty()) return;
-    save_options o;
-    o.variables = weights;
-    o.metadata = {{"settings", of_.record.text(point)}};
+    save_options o{.variables = weights, .metadata = {{"settings", of_.record.text(point)}}};
     best =
         std::make_shared<const safetensors_file>(copy_variables(*open, "the weights of " + of_.point_text(point), o));
 }

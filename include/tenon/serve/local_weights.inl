@@ -300,8 +300,7 @@ TENON_INLINE void local_model::set_all(const std::vector<std::pair<device*, std:
 
 TENON_INLINE replacement local_model::replace(const std::string& checkpoint) {
     const std::lock_guard alone(replacing_);
-    replacement r;
-    r.checkpoint = checkpoint;
+    replacement r{.checkpoint = checkpoint};
     try {
         {
             const std::lock_guard lock(guard_);

@@ -10,8 +10,7 @@
 namespace tenon::detail {
 
 TENON_INLINE model_parts begin_parts(const std::vector<any_tensor>& feeds, const model_server_options& o) {
-    model_parts parts;
-    parts.feeds = feeds;
+    model_parts parts{.feeds = feeds};
     for (const any_tensor& f : feeds)
         if (!f.node()) throw invalid_argument_error("model_server: what is fed is an empty handle");
     std::set<std::string> seen;

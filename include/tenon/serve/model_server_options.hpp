@@ -54,8 +54,8 @@ namespace detail {
 /// What a model server is made of.
 struct model_parts {
     std::vector<any_tensor> feeds;
-    std::vector<std::vector<any_tensor>> outputs; ///< by device
-    std::vector<std::string> devices;             ///< their names, for people
+    std::vector<std::vector<any_tensor>> outputs = {}; ///< by device
+    std::vector<std::string> devices = {};             ///< their names, for people
 };
 
 /// The server. Its devices' threads end with close().

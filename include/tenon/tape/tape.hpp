@@ -77,10 +77,7 @@ struct tape {
         return emit(i);
     }
     constexpr int emit_literal(number n, element_type type) noexcept {
-        instruction i;
-        i.op = opcode::literal;
-        i.type = type;
-        i.bits = n.bits_in(type);
+        instruction i{.op = opcode::literal, .type = type, .bits = n.bits_in(type)};
         return emit(i);
     }
     constexpr int emit_input(int index) noexcept { return emit(opcode::input, compute_type(inputs[index]), index); }

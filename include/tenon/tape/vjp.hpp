@@ -102,8 +102,7 @@ public:
 
     /// Without the outputs of `forward` that are not read.
     constexpr gradient_tape result() const {
-        gradient_tape g;
-        g.code = without_dead_code(t_);
+        gradient_tape g{.code = without_dead_code(t_)};
         std::int16_t moved[max_tape_inputs]{};
         int count = 0;
         for (int i = 0; i < g.code.input_count; ++i) {

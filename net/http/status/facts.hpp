@@ -17,11 +17,11 @@ namespace tenon::net {
 
 /// What a task counts, beside what it says of itself to others.
 struct task_totals {
-    step_counts::totals steps, parts; ///< of its sessions; of others' steps
-    staleness_counts::totals stale;   ///< of its sessions
-    service::counts called;
-    peer::counts calling;      ///< sums over all tasks
-    tenon::memory_info memory; ///< of the host's
+    step_counts::totals steps, parts = {}; ///< of its sessions; of others' steps
+    staleness_counts::totals stale = {};   ///< of its sessions
+    service::counts called = {};
+    peer::counts calling = {};      ///< sums over all tasks
+    tenon::memory_info memory = {}; ///< of the host's
     std::size_t steps_in_flight = 0;
 };
 

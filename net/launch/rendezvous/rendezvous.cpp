@@ -43,8 +43,7 @@ void check_no_other(transport& t, const rendezvous_point& point, const rendezvou
     constexpr duration to_answer = std::chrono::seconds(2);
     rendezvous_file other;
     if (point.rank != 0 || point.file.empty() || !read_rendezvous_file(point.file, other).empty()) return;
-    peer_options o;
-    o.address = other.address;
+    peer_options o{.address = other.address};
     o.self.incarnation = t.random_number();
     o.self.token = options.token + other.word;
     o.self.insecure = options.insecure;

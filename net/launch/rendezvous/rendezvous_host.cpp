@@ -126,11 +126,7 @@ public:
         if (!point.addresses.empty()) own_host_ = host_of(point.addresses.front());
         service_ = service::make(transport_, std::move(o), *this);
         listen(point.listen);
-        joining me;
-        me.run = point.run;
-        me.size = point.size;
-        me.job = point.job;
-        me.task = point.task;
+        joining me{.run = point.run, .size = point.size, .job = point.job, .task = point.task};
         std::vector<answering> answers;
         {
             const std::lock_guard lock(mutex_);

@@ -23,7 +23,7 @@ struct joining {
     int rank = 0;
     std::string job;
     int task = -1;                 ///< -1: the next that is free, in the order of ranks
-    std::string address;           ///< on which it will serve
+    std::string address = {};      ///< on which it will serve
     std::uint64_t incarnation = 0; ///< by which it is known when it comes again
 };
 

@@ -84,8 +84,7 @@ private:
             }
             if (why.empty()) {
                 where_ = address;
-                peer_options o;
-                o.address = address;
+                peer_options o{.address = address};
                 o.self.incarnation = incarnation_;
                 o.self.token = options_.token + word;
                 o.self.insecure = options_.insecure;

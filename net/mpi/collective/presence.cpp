@@ -1,7 +1,6 @@
 #include <net/mpi/collective/group.hpp>
 
 #include <algorithm>
-#include <utility>
 
 #include <net/mpi/collective/library.hpp>
 #include <tenon/core/error.hpp>
@@ -49,8 +48,7 @@ void group::read_notes(std::vector<failed>& ends) {
         const auto sender = static_cast<std::size_t>(from.MPI_SOURCE);
         unanswered_[sender] = 0;
         if (n.kind == ask) {
-            note reply;
-            reply.kind = state;
+            note reply{.kind = state};
             {
                 const std::lock_guard lock(guard_);
                 reply.number = issued_;
@@ -103,8 +101,7 @@ void group::look_for_lost(clock::time_point now, std::vector<failed>& ends) {
                             error_reason::lost_task, true});
             return;
         }
-        note n;
-        n.kind = ask;
+        note n{.kind = ask};
         tell(j, n);
     }
 }
@@ -173,8 +170,7 @@ void group::leave(double seconds) noexcept {
         lock.unlock();
         try {
             const std::lock_guard calls(mpi_guard_);
-            note n;
-            n.kind = left;
+            note n{.kind = left};
             {
                 const std::lock_guard mine(guard_);
                 n.number = issued_;

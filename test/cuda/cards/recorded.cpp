@@ -15,8 +15,8 @@ namespace {
 constexpr int rows = 12, in = 6, steps = 10;
 
 struct trained {
-    std::vector<float> numbers; // losses, and the weights of all copies in the end
-    tn::recording_counts told;
+    std::vector<float> numbers = {}; // losses, and the weights of all copies in the end
+    tn::recording_counts told = {};
     std::size_t launched; // graphs
 };
 
@@ -37,8 +37,7 @@ trained train(int n, const std::shared_ptr<const tn::all_reduce_method>& by) {
     const auto step = s.callable(tn::feeds(x, y), tn::fetches(update, loss));
     tn::array<float, tn::shape<rows, in>> xs;
     tn::array<float, tn::shape<rows, 2>> ys;
-    trained all{};
-    all.launched = emulator::count_calls("cudaGraphLaunch");
+    trained all{.launched = emulator::count_calls("cudaGraphLaunch")};
     for (int i = 0; i < steps; ++i) {
         for (int r = 0, k = 7 * i; r < rows; ++r) {
             for (int c = 0; c < in; ++c) xs(r, c) = std::sin(static_cast<float>(++k));

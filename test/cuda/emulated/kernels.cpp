@@ -314,8 +314,7 @@ TEST_CASE("a kernel of a library that is loaded takes its arguments when it is l
     emulator::reset();
     std::ifstream file(TENON_EMULATED_MODULE, std::ios::binary);
     const std::string code((std::istreambuf_iterator<char>(file)), {});
-    emulator::kernel_image image;
-    image.bytes = code.size();
+    emulator::kernel_image image{.bytes = code.size()};
     const std::string bytes = std::string(reinterpret_cast<const char*>(&image), sizeof image) + code;
     cudaLibrary_t library = nullptr;
     REQUIRE(cudaLibraryLoadData(&library, bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0) == cudaSuccess);

@@ -108,8 +108,7 @@ TEST_CASE("the host is kept from device memory, but where a test allows it") {
 
 TEST_CASE("a card has as much memory as it is said to have") {
     emulator::reset();
-    emulator::card small;
-    small.name = "Small GPU";
+    emulator::card small{.name = "Small GPU"};
     const std::size_t used = emulator::count().device_bytes; // by what other tests left
     small.memory = used + (1 << 20);
     emulator::cards({small, {}});

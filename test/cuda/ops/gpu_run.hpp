@@ -47,8 +47,7 @@ inline std::vector<any_array> run_on_gpu(const std::vector<const any_array*>& va
         out = build(in);
     }
     machine::draw_from(drawn_seed());
-    session_options options{.allow_soft_placement = soft};
-    session s(g, options);
+    session s(g, {.allow_soft_placement = soft});
     std::vector<fed_value> feeds;
     for (std::size_t i = 0; i < in.size(); ++i) feeds.push_back({in[i], values[i]->share()});
     std::vector<any_array> results = s.run_untyped(std::move(feeds), out);

@@ -66,9 +66,7 @@ void check(const trial& t, gpu_tape::how how) {
 }
 
 gpu_tape::how random_how(std::mt19937& random, const trial& t) {
-    gpu_tape::how h;
-    h.in_place = random() % 2;
-    h.elements_off = random() % 4 == 0 ? 1 + random() % 3 : 0;
+    gpu_tape::how h{.in_place = random() % 2 != 0, .elements_off = random() % 4 == 0 ? 1 + random() % 3 : 0};
     if (t.code.output_count > 1 && random() % 3 == 0)
         h.unwanted = 1U << random() % static_cast<unsigned>(t.code.output_count);
     return h;

@@ -30,8 +30,7 @@ public:
         cuda::check(cudaMemset(memory_, 0x5a, bytes + offset + guard), "cudaMemset");
     }
     ~device_buffer() { (void)cudaFree(memory_); }
-    device_buffer(const device_buffer&) = delete;
-    device_buffer& operator=(const device_buffer&) = delete;
+    device_buffer(device_buffer&&) = delete;
 
     std::byte* data() const { return static_cast<std::byte*>(memory_) + offset_; }
     void fill(const void* from) { cuda::check(cudaMemcpy(data(), from, bytes_, cudaMemcpyHostToDevice), "cudaMemcpy"); }
@@ -65,8 +64,7 @@ public:
             if (!r) throw invalid_argument_error(words(r.what));
             outputs_.push_back(r.type);
         }
-        node n;
-        n.name = "some_node";
+        node n{.name = "some_node"};
         const attributes encoded = encode(a);
         kernel_setup s{n, encoded, in, type_list(outputs_.data(), static_cast<int>(outputs_.size()))};
         s.gpu = &on;

@@ -15,9 +15,7 @@ tenon::csv_row_decoder decoder(int how) {
     else
         columns = {{element_type::string, "x", 2}, {element_type::none, {}, 1},     {element_type::boolean, "1"},
                    {element_type::float64, {}, 1}, {element_type::float16, "1e-3"}, {element_type::uint8, "7"}};
-    tenon::csv_options o;
-    o.delimiter = how & 2 ? '\t' : ',';
-    o.quotes = (how & 4) == 0;
+    tenon::csv_options o{.delimiter = how & 2 ? '\t' : ',', .quotes = (how & 4) == 0};
     if (how & 8) o.na_values = {"NA", "0"};
     o.forgiving = (how & 16) != 0;
     return {"csv", columns, o};

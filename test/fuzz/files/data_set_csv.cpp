@@ -77,10 +77,8 @@ void try_input(const fuzz::input& in) {
     const std::string bytes = in.text(2);
     const std::size_t cut = in[1] * bytes.size() / 255;
     fuzz::the_files().bytes = {bytes.substr(0, cut), bytes.substr(cut)};
-    tn::data::csv_read_options o;
-    o.quotes = (in[0] & 1) == 0;
-    o.delimiter = in[0] & 2 ? '\t' : ',';
-    o.skip_header_lines = in[0] & 4 ? 1 : 0;
+    tn::data::csv_read_options o{
+        .skip_header_lines = in[0] & 4 ? 1 : 0, .delimiter = in[0] & 2 ? '\t' : ',', .quotes = (in[0] & 1) == 0};
     if (in[0] & 8) o.na_values = {"NA"};
     if (in[0] & 16) o.defaults = {"0", "7", "none"};
     o.forgiving = (in[1] & 1) != 0;

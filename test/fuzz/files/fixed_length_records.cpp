@@ -6,8 +6,7 @@
 
 void try_input(const fuzz::input& in) {
     if (in.size() < 4) return;
-    tenon::record_format f;
-    f.largest_record = 300;
+    tenon::record_format f{.largest_record = 300};
     if (in[0] % 4 == 0) f.kind = tenon::record_kind::whole_file;
     else if (in[0] % 4 == 1) f.kind = in[1] % 2 == 0 ? tenon::record_kind::idx : tenon::record_kind::npy;
     else {

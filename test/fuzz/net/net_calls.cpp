@@ -34,9 +34,7 @@ template <class Read, class Write> void there_and_back(message& m, Read&& read, 
 void try_input(const fuzz::input& in) {
     if (in.size() == 0) return;
     packed input = fuzz::packed_of(in.bytes(1));
-    message m;
-    m.body = std::move(input.body);
-    m.arrays = std::move(input.arrays);
+    message m{.body = std::move(input.body), .arrays = std::move(input.arrays)};
     const bool reply = in[0] >= 128;
     (void)with_verb(static_cast<verb>(in[0] % 128), [&]<class C>() {
         if constexpr (Call<C>)

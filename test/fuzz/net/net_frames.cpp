@@ -29,10 +29,7 @@ void mend_checksums(bytes& all) {
 }
 
 message_limits modest() {
-    message_limits most;
-    most.payload_bytes = std::size_t{1} << 20;
-    most.body_bytes = std::size_t{1} << 20;
-    return most;
+    return message_limits{.body_bytes = std::size_t{1} << 20, .payload_bytes = std::size_t{1} << 20};
 }
 
 } // namespace

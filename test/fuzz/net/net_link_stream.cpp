@@ -70,8 +70,7 @@ const identity there{"ps", 0, 22, 0, {}, false};
 
 void to_service(simulated_network& net, bool shakes_hands, byte_reader& r) {
     handler h;
-    service_options so;
-    so.self = there;
+    service_options so{.self = there};
     so.limits.calls = 8;
     transport& bob = net.start("bob");
     const auto server = service::make(bob, so, h);
@@ -83,9 +82,7 @@ void to_service(simulated_network& net, bool shakes_hands, byte_reader& r) {
     });
     net.work_for(1ms);
     if (shakes_hands) {
-        hello he;
-        he.incarnation = he.link = he.attempt = 1;
-        message m{.type = message_type::hello, .body = write(he)};
+        message m{.type = message_type::hello, .body = write(hello{.incarnation = 1, .link = 1, .attempt = 1})};
         s->to->send(std::move(m));
         net.work_for(1ms);
         message p{.type = message_type::proof, .body = write(proof())};
@@ -108,22 +105,17 @@ void to_peer(simulated_network& net, bool shakes_hands, byte_reader& r) {
         s->to = c;
         return s;
     });
-    peer_options po;
-    po.address = "bob:1";
-    po.self = {"worker", 0, 1, 0, {}, false};
+    peer_options po{.address = "bob:1", .self = {"worker", 0, 1, 0, {}, false}};
     const auto p = peer::make(net.start("alice"), po);
     int ended = 0;
     for (int i = 0; i < 4; ++i) p->call(0, bytes(3), {}, net.now() + 10s, [&](answer) { ++ended; });
     net.work_for(1ms);
     if (shakes_hands && s->to) {
-        challenge c;
-        c.incarnation = 22;
+        challenge c{.incarnation = 22};
         message m{.type = message_type::challenge, .body = write(c)};
         s->to->send(std::move(m));
         net.work_for(1ms);
-        ready y;
-        y.lease_ms = 6000;
-        message last{.type = message_type::ready, .body = write(y)};
+        message last{.type = message_type::ready, .body = write(ready{.lease_ms = 6000})};
         s->to->send(std::move(last));
         net.work_for(1ms);
         if (p->state() != peer_state::ready) fuzz::stop("a handshake as it should be makes no link");

@@ -14,8 +14,7 @@ namespace {
 
 // A type made of the bytes: its element type, then a size of each.
 tn::tensor_type type_of(const fuzz::input& in) {
-    tn::tensor_type t;
-    t.element = static_cast<tn::element_type>(1 + in[0] % static_cast<int>(tn::element_type::string));
+    tn::tensor_type t{.element = static_cast<tn::element_type>(1 + in[0] % static_cast<int>(tn::element_type::string))};
     for (std::size_t i = 1; i < in.size() && t.extents.rank() < tn::max_rank; ++i) t.extents.push_back(in[i] / 4);
     return t;
 }

@@ -10,8 +10,7 @@
 void try_input(const fuzz::input& in) {
     using namespace tenon::net;
     packed input = fuzz::packed_of(in.bytes());
-    message m;
-    m.body = std::move(input.body);
+    message m{.body = std::move(input.body)};
     (void)fuzz::is_taken([&] {
         const run_part::reply r = read_reply<run_part>(m);
         tenon::trace t({.most_events = 1000, .most_text_bytes = 10'000});

@@ -50,8 +50,7 @@ trained train_together(const group& g, int steps, int begin, int end, std::int64
     const auto losses = mirrored.run([&](auto x, auto at, auto y) { return loss_of<hidden>(x, at, y); },
                                      mirrored.distribute(p.x), mirrored.distribute(p.at), mirrored.distribute(p.y));
     const auto [step, loss] = mirrored.minimize(tn::momentum(0.05, 0.9), losses);
-    tn::session_options o{.cpu_devices = devices};
-    tn::session s(o);
+    tn::session s(tn::session_options{.cpu_devices = devices});
     return train(s, p.x, p.at, p.y, step, loss, steps, begin, end);
 }
 

@@ -11,11 +11,7 @@ namespace {
 using list = std::vector<std::string>;
 
 launch_options options(int ps, int workers) {
-    launch_options o;
-    o.ps = ps;
-    o.workers = workers;
-    o.program = {"train", "--epochs", "3"};
-    return o;
+    return launch_options{.ps = ps, .workers = workers, .program = {"train", "--epochs", "3"}};
 }
 std::string mistake(const launch_options& o, std::size_t ports) {
     return message_of<tn::invalid_argument_error>([&] { plan_launch(o, "tenon", std::vector<int>(ports, 1), {}); });
@@ -80,14 +76,7 @@ TEST_CASE("launch: what cannot be started is refused") {
     launch_options o = options(0, 1);
     o.program.clear();
     CHECK(contains(mistake(o, 1), "what workers run is missing; write it behind two dashes"));
-    CHECK_NOTHROW(plan_launch(
-        [] {
-            launch_options servers;
-            servers.ps = 1;
-            servers.workers = 0;
-            return servers;
-        }(),
-        "tenon", {1}, {}));
+    CHECK_NOTHROW(plan_launch([] { return launch_options{.ps = 1, .workers = 0}; }(), "tenon", {1}, {}));
 }
 
 TEST_CASE("launch: tasks on several hosts are dealt out in turn, and meet by their ranks") {

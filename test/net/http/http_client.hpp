@@ -70,12 +70,8 @@ struct made_up_facts : tenon::net::http_facts {
     std::vector<std::pair<std::string, tenon::serving_metrics>> served() override { return models; }
 
     tenon::net::task_row row = [] {
-        tenon::net::task_row r;
-        r.task = "/job:worker/task:0";
-        r.address = "127.0.0.1:2222";
-        r.reached = true;
-        r.version = "1";
-        return r;
+        return tenon::net::task_row{
+            .task = "/job:worker/task:0", .address = "127.0.0.1:2222", .reached = true, .version = "1"};
     }();
     tenon::net::task_totals counted;
     std::vector<std::pair<std::string, tenon::serving_metrics>> models;

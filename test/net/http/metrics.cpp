@@ -112,8 +112,7 @@ TEST_CASE("metrics are read back: names, types, labels that others chose, histog
     steps.add(step_outcome::ok, std::chrono::milliseconds(5));
     steps.add(step_outcome::late, std::chrono::seconds(2));
     steps.add(step_outcome::lost, std::chrono::hours(1));
-    task_totals t;
-    t.steps = steps.total();
+    task_totals t{.steps = steps.total()};
     staleness_counts stale;
     stale.add(0);
     stale.add(3);

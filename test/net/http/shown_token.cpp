@@ -35,10 +35,7 @@ TEST_CASE("a token is taken out of headers as they are written, and out of none 
 
 TEST_CASE("where it serves: this machine, unless told; beyond it by a token, and TLS or by name") {
     const auto at = [](std::string where, std::string token = {}, bool tls = false, bool insecure = false) {
-        http_options o;
-        o.where = std::move(where);
-        o.said_by = "TENON_HTTP";
-        o.token = std::move(token);
+        http_options o{.where = std::move(where), .said_by = "TENON_HTTP", .token = std::move(token)};
         if (tls) o.tls = {"chain.pem", "key.pem", {}};
         o.insecure = insecure;
         return http_address(o);

@@ -9,22 +9,10 @@ using namespace tenon::net;
 
 namespace {
 
-task_row task(const std::string& name) {
-    task_row t;
-    t.task = name;
-    t.address = "127.0.0.1:2222";
-    t.reached = true;
-    return t;
-}
+task_row task(const std::string& name) { return task_row{.task = name, .address = "127.0.0.1:2222", .reached = true}; }
 
 wait_row waits_for(const std::string& what, double seconds, bool receives) {
-    wait_row w;
-    w.node = "receive";
-    w.op = "receive";
-    w.what = what;
-    w.seconds = seconds;
-    w.edge = receives ? 0 : -1;
-    return w;
+    return wait_row{.node = "receive", .op = "receive", .what = what, .seconds = seconds, .edge = receives ? 0 : -1};
 }
 
 const std::string tensor =

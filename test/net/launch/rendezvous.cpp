@@ -214,8 +214,7 @@ TEST_CASE("rendezvous: all have the same token, or none") {
 TEST_CASE("rendezvous: what speaks another language is answered and held against nobody") {
     meeting m(2);
     m.start(0);
-    peer_options o;
-    o.address = "h0:2221";
+    peer_options o{.address = "h0:2221"};
     o.self.incarnation = 7;
     const auto stranger = peer::make(m.network.start("stranger"), o);
     const auto asked = [&](int verb, bytes body) {
@@ -235,12 +234,8 @@ TEST_CASE("rendezvous: connections that are lost, refused or slow, in any order,
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         CAPTURE(seed);
         meeting m(6, seed);
-        simulated_faults faults;
-        faults.duplicate = 0.1;
-        faults.refuse = 0.3;
-        faults.slow = 0.2;
-        faults.slow_by = 50ms;
-        faults.connection_life = 200ms;
+        simulated_faults faults{
+            .duplicate = 0.1, .slow = 0.2, .slow_by = 50ms, .refuse = 0.3, .connection_life = 200ms};
         m.network.inject(faults);
         for (int i = 0; i < 6; ++i) {
             m.start(static_cast<int>((seed + static_cast<std::uint64_t>(i) * 5) % 6));

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "two.hpp"
 
 using namespace net_test;
@@ -211,9 +209,7 @@ TEST_CASE("calls: of a message that comes twice on one connection only one is re
     two w;
     w.begin_linked();
     w.net.set_line("alice", "bob", {1ms, 0us, 1e6});
-    simulated_faults f;
-    f.duplicate = 1;
-    w.net.inject(f);
+    w.net.inject(simulated_faults{.duplicate = 1});
     w.handler.place = floats(100000, -1);
     w.call(echo_service::wait, "x", 60s, arrays_of(floats(100000)));
     w.net.work_until([&] { return w.handler.count("called x") == 1; }, w.in(5s));

@@ -1,7 +1,5 @@
 #include <deque>
-#include <string>
 
-#include "messages.hpp"
 #include "two.hpp"
 
 using namespace net_test;
@@ -47,12 +45,7 @@ struct by_hand : two {
         h.random = random_nonce();
         return h;
     }
-    static message of(message_type t, bytes body) {
-        message m;
-        m.type = t;
-        m.body = std::move(body);
-        return m;
-    }
+    static message of(message_type t, bytes body) { return message{.type = t, .body = std::move(body)}; }
     /// What comes back on this connection: its type, or why it ended.
     std::string say(raw& r, message m) {
         const auto before = r.heard.size();
@@ -105,8 +98,7 @@ TEST_CASE("handshake: what is written is read") {
 }
 
 TEST_CASE("handshake: bodies that are cut short, too long or of no sense are refused by name") {
-    hello h;
-    h.incarnation = h.link = h.attempt = 1;
+    hello h{.incarnation = 1, .link = 1, .attempt = 1};
     bytes b = write(h);
     b.pop_back();
     CHECK_ERROR(tn::data_loss_error, "hello: ", read_hello(b));
@@ -137,12 +129,8 @@ TEST_CASE("handshake: bodies that are cut short, too long or of no sense are ref
 }
 
 TEST_CASE("handshake: proofs depend on the token, on all that was said, and on who says it") {
-    hello h;
-    h.incarnation = 1;
-    h.random = random_nonce();
-    challenge c;
-    c.incarnation = 2;
-    c.random = random_nonce();
+    hello h{.incarnation = 1, .random = random_nonce()};
+    challenge c{.incarnation = 2, .random = random_nonce()};
     const bytes a = write(h), b = write(c);
     const proof_bytes p = dialing_proof("token", a, b);
     CHECK(same(p, dialing_proof("token", a, b)));
@@ -364,14 +352,10 @@ TEST_CASE("handshake: a service that does not have the token itself is not belie
     const auto a = w.call(echo_service::echo, "x");
     w.net.work_until([&] { return user->heard.size() == 1; }, w.in(1s));
     REQUIRE(user->heard.size() == 1);
-    challenge c;
-    c.job = "ps";
-    c.incarnation = 22;
-    c.has_token = true;
+    challenge c{.job = "ps", .incarnation = 22, .has_token = true};
     user->to->send(by_hand::of(message_type::challenge, write(c)));
     w.net.work_until([&] { return user->heard.size() == 2; }, w.in(1s));
-    ready r;
-    r.lease_ms = 6000;
+    ready r{.lease_ms = 6000};
     r.mac = read_proof(user->heard.back().body).mac; // what he was told himself
     user->to->send(by_hand::of(message_type::ready, write(r)));
     REQUIRE(w.wait(a, 1s));

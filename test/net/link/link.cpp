@@ -1,7 +1,6 @@
 #include <net/link/handshake.hpp>
 #include <net/link/link.hpp>
 
-#include "tests.hpp"
 #include "two.hpp"
 
 using namespace net_test;
@@ -10,10 +9,7 @@ using state_machine = tenon::net::link;
 
 namespace {
 
-message make(message_type type, const std::string& body) {
-    message m{.type = type, .body = text(body)};
-    return m;
-}
+message make(message_type type, const std::string& body) { return message{.type = type, .body = text(body)}; }
 
 /// Two ends, and what is between them.
 struct line {
@@ -151,9 +147,7 @@ TEST_CASE("link: calls and notes that have overtaken others wait for them; repli
 }
 
 TEST_CASE("link: a gap with too much behind it ends the connection, and the next one fills it") {
-    link_options o;
-    o.early_messages = 2;
-    line l(o);
+    line l(link_options{.early_messages = 2});
     for (const char* body : {"a", "b", "c", "d"}) l.dialing.post(make(message_type::note, body));
     auto sent = l.sent(l.dialing);
     l.arrive(l.listening, std::move(sent[1]));

@@ -172,8 +172,7 @@ TEST_CASE("S47: metadata, configuration, statistics and metrics say what the mod
     CHECK(contains(model_metadata_json(simple, 3), R"({"name":"x","datatype":"FP32","shape":[-1,2]})"));
     CHECK(contains(model_config_json(simple), R"("max_batch_size":32)"));
     CHECK(contains(model_config_json(simple), R"({"name":"s","data_type":"TYPE_STRING","dims":[]})"));
-    tn::serving_metrics m;
-    m.answered = 4;
+    tn::serving_metrics m{.answered = 4};
     m.latency.add(0.002);
     m.devices.push_back({"/cpu:\"0\"\n"});
     const std::string text = serving_metrics_text({{"m", m}});

@@ -80,8 +80,7 @@ TEST_CASE("SEMANTICS 24: a task that is lost while a session is opened is waited
     for (int killed = 0; killed < 100; ++killed) {
         simulated_cluster all(3);
         const auto to = net::peer::make(all.client, all.dial());
-        net::open_session c;
-        c.limit = 30;
+        net::open_session c{.limit = 30};
         std::optional<net::answer> opened;
         (void)net::call(*to, c, all.in(40s), [&](net::answer a) { opened = std::move(a); });
         all.network.work_for(killed * 50us);
@@ -156,8 +155,7 @@ TEST_CASE("What came for a step that is stopped before it begins on a task is no
     simulated_cluster all(1, {}, true);
     const net_test::played_task test(all);
     const auto to = net::peer::make(all.client, test.dial());
-    net::begin_session begin;
-    begin.session = 7;
+    net::begin_session begin{.session = 7};
     begin.tasks.push_back({"/job:worker/task:0", {}, 0});
     (void)net::ask(*to, begin, all.in(5s));
     const auto kept_after = [&](const auto& note) {
@@ -165,9 +163,7 @@ TEST_CASE("What came for a step that is stopped before it begins on a task is no
         all.network.work_for(100ms);
         return all.servers[0]->count().of_masters.exchanged.early_bytes;
     };
-    net::step_values values;
-    values.session = 7;
-    values.step = 3;
+    net::step_values values{.session = 7, .step = 3};
     values.values.push_back({0, tn::any_array(tn::element_type::float32, tn::extents{100})});
     CHECK(kept_after(values) == 400);
     CHECK(kept_after(net::stop_step{7, 3, {tn::error_code::unavailable, "it failed elsewhere"}}) == 0);
@@ -285,8 +281,7 @@ TEST_CASE("A part whose program has edges that it was not registered with is ref
     REQUIRE(cut.edges.size() == 1);
 
     const auto to = net::peer::make(all.client, test.dial(1));
-    net::begin_session begin;
-    begin.session = 7;
+    net::begin_session begin{.session = 7};
     for (const char* task : {"/job:worker/task:0", "/job:worker/task:1"}) begin.tasks.push_back({task, {}, 0});
     (void)net::ask(*to, begin, all.in(5s));
     const auto registered = [&](std::uint64_t part, std::int64_t edges) {

@@ -28,18 +28,13 @@ struct simulated_cluster {
         }
     }
     void start(int task) {
-        tenon::net::server_settings s;
-        s.tasks = described;
-        s.job = "worker";
-        s.task = task;
-        s.pool = &pool;
+        tenon::net::server_settings s{.tasks = described, .job = "worker", .task = task, .pool = &pool};
         if (settings) settings(s);
         servers[static_cast<std::size_t>(task)] =
             std::make_unique<tenon::net::server_core>(network.start("host" + std::to_string(task)), std::move(s));
     }
     tenon::net::peer_options dial(int task = 0) {
-        tenon::net::peer_options o;
-        o.address = "host" + std::to_string(task) + ":1000";
+        tenon::net::peer_options o{.address = "host" + std::to_string(task) + ":1000"};
         o.self.incarnation = client.random_number();
         tenon::net::speak_calls(o);
         return o;

@@ -6,7 +6,6 @@
 
 #include <net/transport/socket_connection.hpp>
 
-#include "tests.hpp"
 #include "certificates.hpp"
 #include "lines.hpp"
 #include "peers.hpp"
@@ -201,11 +200,7 @@ TEST_CASE("shared memory: a writer that lies about what lies there ends its conn
 
 TEST_CASE("shared memory: lengths beyond the limits are refused before there is memory for them") {
     struct modest final : recorder {
-        message_limits limits() override {
-            message_limits most;
-            most.payload_bytes = std::size_t{1} << 30;
-            return most;
-        }
+        message_limits limits() override { return message_limits{.payload_bytes = std::size_t{1} << 30}; }
     };
     const auto t = make_tcp_transport();
     const auto user = std::make_shared<modest>();

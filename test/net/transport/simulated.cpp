@@ -23,9 +23,7 @@ struct user : connection_user {
 };
 
 message numbered(std::uint64_t n, std::size_t size = 0) {
-    message m;
-    m.type = message_type::note;
-    m.request = n;
+    message m{.type = message_type::note, .request = n};
     m.body.resize(size);
     return m;
 }

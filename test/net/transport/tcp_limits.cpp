@@ -2,7 +2,6 @@
 #include <sys/resource.h>
 
 #include "peers.hpp"
-#include "tests.hpp"
 #include "each_thread.hpp"
 #include "raw_socket.hpp"
 
@@ -47,11 +46,7 @@ TEST_CASE("tcp: what is no message ends the connection with what was wrong with 
 
 TEST_CASE("tcp: what a user takes at present limits what comes") {
     struct modest final : recorder {
-        message_limits limits() override {
-            message_limits most;
-            most.payload_bytes = 100;
-            return most;
-        }
+        message_limits limits() override { return message_limits{.payload_bytes = 100}; }
     };
     const auto t = make_tcp_transport(), other = make_tcp_transport();
     const auto user = std::make_shared<modest>();
@@ -66,10 +61,7 @@ TEST_CASE("tcp: what a user takes at present limits what comes") {
 }
 
 TEST_CASE("tcp: a reader that does not read is cut off, one that does is not") {
-    tcp_options o;
-    o.slow_reader_bytes = std::size_t{1} << 18;
-    o.slow_reader_time = 200ms;
-    o.send_buffer = 1 << 16;
+    tcp_options o{.slow_reader_bytes = std::size_t{1} << 18, .slow_reader_time = 200ms, .send_buffer = 1 << 16};
     const auto t = make_tcp_transport(o);
     acceptor server(*t);
     raw_socket peer(server.address(), 1 << 14);
@@ -138,8 +130,7 @@ TEST_CASE("tcp: of too many who do not speak the oldest is cut off, and nobody w
 }
 
 TEST_CASE("tcp: connections beyond the limit are closed at once, and there is room again when others have ended") {
-    tcp_options o;
-    o.most_connections = 3;
+    tcp_options o{.most_connections = 3};
     const auto t = make_tcp_transport(o);
     acceptor server(*t);
     std::vector<raw_socket> some;
@@ -159,8 +150,7 @@ TEST_CASE("tcp: connections beyond the limit are closed at once, and there is ro
 
 TEST_CASE("tcp: two thousand idle connections take little memory, and the others go on") {
     constexpr std::size_t many = 2000;
-    tcp_options o;
-    o.most_half_open = many + 1;
+    tcp_options o{.most_half_open = many + 1};
     const auto t = make_tcp_transport(o);
     acceptor server(*t);
     std::vector<raw_socket> idle;
@@ -238,8 +228,7 @@ TEST_CASE("tcp: connections that open and end while others send") {
 
 TEST_CASE("tcp: options that cannot be are refused") {
     CHECK_THROWS_AS(make_tcp_transport({.io_threads = 0}), tn::invalid_argument_error);
-    tcp_options o;
-    o.chunk_bytes = 0;
+    tcp_options o{.chunk_bytes = 0};
     CHECK_THROWS_AS(make_tcp_transport(o), tn::invalid_argument_error);
     o.chunk_bytes = most_frame_payload + 1;
     CHECK_THROWS_AS(make_tcp_transport(o), tn::invalid_argument_error);

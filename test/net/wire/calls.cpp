@@ -189,9 +189,7 @@ TEST_CASE("calls: names of sizes in an explanation are held by it") {
 }
 
 TEST_CASE("calls: of values that come, it is known where the arrays belong before they are there") {
-    step_values v;
-    v.session = 3;
-    v.step = 4;
+    step_values v{.session = 3, .step = 4};
     const auto add = [&](std::int64_t edge, tn::any_array a) { v.values.push_back({edge, std::move(a)}); };
     add(7, tn::any_array::zeros(tn::element_type::float32, {2}));
     add(5, tn::any_array::zeros(tn::element_type::float32, {2000}));

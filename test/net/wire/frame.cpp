@@ -311,8 +311,7 @@ TEST_CASE("frame: what is beyond the limits of who receives it is refused before
         CHECK_ERROR(tn::resource_exhausted_error, words, d.push(all, c));
         CHECK(c.messages.empty());
     };
-    message_limits most;
-    most.body_bytes = 3;
+    message_limits most{.body_bytes = 3};
     refused(frames_of(note("body")), most, "4 bytes without arrays, where 3 are taken");
     most = {};
     most.arrays = 1;

@@ -18,9 +18,7 @@ struct one_session {
         all.begin_session(session);
     }
     void arrives(std::uint64_t step, std::int64_t edge) {
-        step_values v;
-        v.session = session;
-        v.step = step;
+        step_values v{.session = session, .step = step};
         edge_value& e = v.values.emplace_back();
         e.edge = edge;
         e.value = tn::any_array(tn::element_type::uint8, {size});

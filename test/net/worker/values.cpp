@@ -1,10 +1,8 @@
-#include <algorithm>
 #include <bit>
 #include <chrono>
 
 #include <tenon/net/net.hpp>
 
-#include "tests.hpp"
 #include "watched_transport.hpp"
 
 // How the values of a step go from task to task.
@@ -210,8 +208,7 @@ TEST_CASE("as bfloat16 half of the bytes go") {
     std::vector<std::size_t> bytes;
     for (const tn::element_type wire : {tn::element_type::none, tn::element_type::bfloat16}) {
         sum_of_variables<50000> m(4);
-        tn::session_options o{.wire_type = wire};
-        tn::session sess(cluster.target("worker", 0), m.g, o);
+        tn::session sess(cluster.target("worker", 0), m.g, tn::session_options{.wire_type = wire});
         sess.run(m.initialize);
         cluster.seen->forget();
         CHECK(sess.run(m.total)() == 300000.0f);

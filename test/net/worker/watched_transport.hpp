@@ -20,9 +20,9 @@ public:
         verb what{};
         std::string from; ///< "/job:ps/task:0"
         std::size_t bytes = 0;
-        std::vector<std::int64_t> edges; ///< of step_values
-        std::vector<tn::tensor_type> types;
-        std::vector<const void*> data; ///< where they lie with the sender
+        std::vector<std::int64_t> edges = {}; ///< of step_values
+        std::vector<tn::tensor_type> types = {};
+        std::vector<const void*> data = {}; ///< where they lie with the sender
     };
 
     /// step_values for which this says true wait until release().
@@ -84,10 +84,7 @@ public:
     /// Of a connection: what is held back keeps its place among what the connection sends.
     bool saw(const std::string& from, const message& m, std::function<void()> send) {
         if (m.type != message_type::note && m.type != message_type::call) return false;
-        sent s;
-        s.what = static_cast<verb>(m.verb);
-        s.from = from;
-        s.bytes = m.body.size() + m.payload_bytes();
+        sent s{.what = static_cast<verb>(m.verb), .from = from, .bytes = m.body.size() + m.payload_bytes()};
         if (s.what == verb::step_values) {
             message copy = m.share();
             for (const edge_value& v : read<step_values>(copy).values) {
@@ -199,10 +196,7 @@ public:
             for (const int task : tasks.tasks(job)) {
                 auto& t = transports_.emplace_back(std::make_unique<watched_transport>(
                     make_tcp_transport(), seen, "/job:" + job + "/task:" + std::to_string(task)));
-                server_settings s;
-                s.tasks = tasks;
-                s.job = job;
-                s.task = task;
+                server_settings s{.tasks = tasks, .job = job, .task = task};
                 s.of_task.intra_op_threads = threads;
                 cores_.emplace(std::pair(job, task), std::make_unique<server_core>(*t, std::move(s)));
             }

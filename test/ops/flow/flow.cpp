@@ -251,8 +251,7 @@ TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and
         const auto loss = sum(square(last)) + mean(all);
         const auto [dw] = gradients(loss, w);
         const auto train = w.assign(w - 1e-6 * dw);
-        session_options o{.gpus = simulated_gpu(1, std::size_t{1} << 24)};
-        initialized_session s(g, o);
+        initialized_session s(g, {.gpus = simulated_gpu(1, std::size_t{1} << 24)});
         for (const auto& e : s.explain_placement(train).edges) // but that the step's result is fetched
             CHECK_MESSAGE((e.bytes == 0 || e.once || e.to.empty()), e.tensor);
         std::vector<double> values;

@@ -74,8 +74,7 @@ summed_rows_step run_summed_rows(const summed_rows& of, const char* device, bool
             for (const any_tensor& d : detail::add_gradients({norm, sum}, {x, y, bias, gamma, beta}, {dn, ds}))
                 if (d.node()) fetches.push_back(multiply(d, 2));
     }
-    session_options o{.fuse = fuse};
-    session s(g, o);
+    session s(g, {.fuse = fuse});
     const auto again = [&] {
         std::vector<fed_value> all;
         for (const fed_value& f : feeds) all.push_back({f.tensor, f.value.share()});

@@ -29,9 +29,7 @@ std::string said_of(net::peer& to, const net::time_point& until, std::uint64_t s
     nodes.text("x");
     nodes.text(op);
     for (int i = 0; i < 64; ++i) nodes.number(std::uint8_t{0}); // no attributes, inputs, outputs, ..
-    net::extend_graph c;
-    c.session = session;
-    c.nodes = nodes.take_packed();
+    net::extend_graph c{.session = session, .nodes = nodes.take_packed()};
     try {
         (void)net::ask(to, c, until);
         return "taken";

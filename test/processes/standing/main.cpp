@@ -68,7 +68,7 @@ private:
 };
 
 struct settings {
-    std::string self, tenon, folder;
+    std::string self, tenon = {}, folder = {};
     double seconds = 30;
     std::uint64_t seed = 0;
     std::string plant = "nothing";
@@ -268,9 +268,7 @@ int main(int argc, char** argv) {
             standing::run_client(o);
             return 0;
         }
-        standing::settings s;
-        s.self = std::filesystem::canonical("/proc/self/exe");
-        s.seed = std::random_device()();
+        standing::settings s{.self = std::filesystem::canonical("/proc/self/exe"), .seed = std::random_device()()};
         for (std::size_t i = 0; i < given.size(); ++i) {
             const bool has_value = i + 1 < given.size();
             if (given[i] == "--seconds" && has_value) s.seconds = std::stod(given[++i]);

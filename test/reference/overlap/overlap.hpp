@@ -52,7 +52,7 @@ struct overlapping_step {
 
 /// One after another.
 struct lane {
-    std::vector<overlapping_step> steps;
+    std::vector<overlapping_step> steps = {};
     int of = -1, after = 0; ///< begins when so many steps of that lane have ended
 };
 

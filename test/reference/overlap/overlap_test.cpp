@@ -102,8 +102,7 @@ TEST_CASE(
         moved.targets = {behind};
         std::vector<world> start = begins(v);
         start[0].queues.emplace_back(rules);
-        request fill;
-        fill.targets = {other.enqueue(7)};
+        request fill{.targets = {other.enqueue(7)}};
         const auto all = explore(start, {{{{&put, &both}, {&fill, &both}, {&moved, &both}}}}, v).ends; // of capacity 2
         REQUIRE(all.size() == 1);
         CHECK(all[0].queues[0].size() == 0);

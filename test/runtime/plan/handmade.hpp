@@ -93,9 +93,7 @@ public:
     /// One elementwise instruction on floats.
     int fused(tn::opcode op, const std::vector<int>& inputs, const with& w = {}) {
         tn::tape t;
-        tn::instruction i;
-        i.op = op;
-        i.type = tn::element_type::float32;
+        tn::instruction i{.op = op, .type = tn::element_type::float32};
         for (std::size_t k = 0; k < inputs.size(); ++k) {
             const int r = t.emit_input(t.add_input(tn::element_type::float32));
             (k == 0 ? i.a : k == 1 ? i.b : i.c) = static_cast<std::int16_t>(r);
@@ -104,8 +102,7 @@ public:
         return fused(t, inputs, w);
     }
     int fused(const tn::tape& t, const std::vector<int>& inputs, const with& w = {}) {
-        tn::fused_attributes a;
-        a.tape = tn::share_tape(t);
+        tn::fused_attributes a{.tape = tn::share_tape(t)};
         return item(tn::fused_definition, tn::encode(a), inputs, w);
     }
     int identity(int of, const with& w = {}) { return item(tn::identity_definition, {}, {of}, w); }

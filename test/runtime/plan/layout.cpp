@@ -16,13 +16,12 @@ using kind = rt::location::kind;
 
 struct laid_out {
     std::vector<int> order;
-    rt::memory_layout memory;
+    rt::memory_layout memory = {};
 };
 
 laid_out lay_out(maker& m) {
     rt::bind_variables(m.program, m.options);
-    laid_out l;
-    l.order = rt::ordering(m.program, m.options).order();
+    laid_out l{.order = rt::ordering(m.program, m.options).order()};
     l.memory = rt::lay_out(m.program, m.options, l.order);
     return l;
 }
@@ -106,11 +105,8 @@ TEST_CASE("layout: feeds, variables, constants and fetches lie where they are, a
     m.program.value(c).producer = -1;
     m.item_of(c).removed = true;
     const int y = m.fused(opcode::fma, {x, v, c});
-    rt::program_value seen;
-    seen.origin = m.program.value(y).origin;
-    seen.type = {tn::element_type::float32, {12}};
-    seen.view_of = y;
-    const int view = m.program.add(std::move(seen));
+    const int view = m.program.add(rt::program_value{
+        .origin = m.program.value(y).origin, .type = {tn::element_type::float32, {12}}, .view_of = y});
     const int z = m.fused(opcode::exp, {y});
     m.item_of(z).inputs[0] = view;
     m.fetch(z);

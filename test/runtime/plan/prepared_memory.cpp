@@ -70,8 +70,7 @@ TEST_CASE_FIXTURE(in_graph, "without a limit the machine's memory is one") {
 TEST_CASE_FIXTURE(in_graph, "what kernels hold is in use as long as their plan is kept") {
     const tn::any_tensor x = u::placeholder(tn::element_type::float32, {1, 4, 4, 1}, "x");
     const tn::any_tensor y = u::sum(u::resize(x, tn::interpolation::bilinear, 5000, 8));
-    tn::session_options o{.kept_plans = 1};
-    tn::session s(g, o);
+    tn::session s(g, {.kept_plans = 1});
     const auto run = [&](const tn::any_tensor& fetched) {
         std::vector<tn::fed_value> feeds;
         feeds.push_back({x, floats({1, 4, 4, 1})});

@@ -61,11 +61,8 @@ TEST_CASE("transfers: a constant is copied when the step is planned, by no item"
 TEST_CASE("transfers: a view crosses with what it is of, which crosses once") {
     maker m(2);
     const int x = m.feed({2, 6});
-    rt::program_value seen;
-    seen.origin = m.program.value(x).origin;
-    seen.type = {tn::element_type::float32, {12}};
-    seen.view_of = x;
-    const int view = m.program.add(std::move(seen));
+    const int view = m.program.add(rt::program_value{
+        .origin = m.program.value(x).origin, .type = {tn::element_type::float32, {12}}, .view_of = x});
     const int a = m.fused(opcode::exp, {x}, {.device = 1}), b = m.fused(opcode::sin, {x}, {.device = 1});
     m.item_of(b).inputs[0] = view;
     rt::insert_transfers(m.program, m.options);

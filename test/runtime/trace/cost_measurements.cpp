@@ -151,8 +151,7 @@ TEST_CASE_FIXTURE(in_graph, "a step that is measured has a time for each node th
     const matrix a = tn::on("/gpu:0", [&] { return matrix(matmul(x, x)); });
     const matrix b = tn::on("/gpu:1", [&] { return matrix(tanh(a)); });
     const matrix c = tn::on("/cpu:0", [&] { return matrix(exp(b)); });
-    tn::session_options o{.gpus = tn::simulated_gpu(2, 16 << 20)};
-    tn::session s(o);
+    tn::session s(tn::session_options{.gpus = tn::simulated_gpu(2, 16 << 20)});
     tn::array<float, square> v;
     v.fill(0.5f);
     const std::string cpu = tn::timed_on(s.list_logical_devices()[0]), gpu = tn::timed_on(s.list_logical_devices()[1]);

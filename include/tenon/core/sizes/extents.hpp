@@ -194,7 +194,7 @@ struct index_list {
 /// Element type and extents: all that the types know of a tensor.
 struct tensor_type {
     element_type element = element_type::none;
-    tenon::extents extents;
+    tenon::extents extents = {};
 
     friend constexpr bool operator==(const tensor_type&, const tensor_type&) noexcept = default;
 };

@@ -18,9 +18,9 @@ struct fused_parts_op {
     struct attributes {
         std::shared_ptr<const tenon::tape> tape;
         std::vector<std::int64_t> constants, merge; ///< as of fused
-        std::vector<tensor_type> types;             ///< of the operands, whose sizes are numbers
+        std::vector<tensor_type> types = {};        ///< of the operands, whose sizes are numbers
         /// By operand: 0, or 1, then the first element and a stride for each dimension.
-        std::vector<std::int64_t> places;
+        std::vector<std::int64_t> places = {};
 
         fused_attributes fused() const { return {tape, constants, merge}; }
     };

@@ -417,9 +417,7 @@ TENON_INLINE void restore_shard_op::of_before(const graph& to, node& n) {
     // What it needs beside its inputs are nodes as any, called after it.
     const auto add = [&](const char* called, const op_definition& op, tenon::attributes a,
                          std::vector<node_output> inputs) {
-        node made;
-        made.name = n.name + called;
-        made.op = &op;
+        node made{.op = &op, .name = n.name + called};
         made.inputs.assign(inputs.begin(), inputs.end());
         made.attributes = std::move(a);
         made.device = n.device;

@@ -87,7 +87,7 @@ struct random_part_op {
     enum class distribution { uniform, normal, truncated_normal, count_ };
     struct attributes {
         element_type element = element_type::none;
-        extents shape;
+        extents shape = {};
         distribution kind = distribution::uniform;
         double a = 0, b = 1;
         std::int64_t seed = 0;

@@ -16,8 +16,7 @@ namespace tenon::detail {
 inline indexed_rows rows_along_axis(const kernel_setup& s) {
     const extents &x = s.inputs[0].extents, &indices = s.inputs[1].extents;
     const int axis = axis_of(s.attrs.get<std::int64_t>("axis"), x.rank());
-    indexed_rows r;
-    r.axis = axis;
+    indexed_rows r{.axis = axis};
     for (int d = axis + 1; d < x.rank(); ++d) r.beside *= x[d].size;
     r.sizes[0] = x[axis].size;
     r.steps[0] = r.beside;
@@ -30,9 +29,8 @@ inline indexed_rows rows_along_axis(const kernel_setup& s) {
 /// Of gather_nd and scatter_nd.
 inline indexed_rows rows_of_tuples(const kernel_setup& s) {
     const extents &x = s.inputs[0].extents, &indices = s.inputs[1].extents;
-    indexed_rows r;
-    r.axis = static_cast<int>(s.attrs.get<std::int64_t>("batch_dims"));
-    r.depth = static_cast<int>(indices[indices.rank() - 1].size);
+    indexed_rows r{.depth = static_cast<int>(indices[indices.rank() - 1].size),
+                   .axis = static_cast<int>(s.attrs.get<std::int64_t>("batch_dims"))};
     for (int d = 0; d + 1 < indices.rank(); ++d) (d < r.axis ? r.count : r.per_batch) *= indices[d].size;
     for (int d = r.axis + r.depth; d < x.rank(); ++d) r.elements *= x[d].size;
     for (int k = r.depth; k-- > 0;) {

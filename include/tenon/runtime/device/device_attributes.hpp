@@ -11,7 +11,7 @@ namespace tenon {
 struct device_attributes {
     device_name name;        ///< complete: "/job:localhost/replica:0/task:0/device:GPU:0"
     std::int64_t memory = 0; ///< bytes
-    std::string description;
+    std::string description = {};
     bool simulated = false; ///< a GPU that the CPU plays: its kernels are the CPU's
     int capability = 0;     ///< of a CUDA GPU its compute capability, times ten; 0: it has none
 };

@@ -44,8 +44,7 @@ public:
     std::vector<device_attributes> physical() const override {
         std::vector<device_attributes> all;
         for (int i = 0; i < count_; ++i) {
-            device_attributes a;
-            a.name = device_name("/job:localhost/replica:0/task:0/device:GPU:0");
+            device_attributes a{.name = device_name("/job:localhost/replica:0/task:0/device:GPU:0")};
             a.name.index = i;
             a.memory = static_cast<std::int64_t>(memory_);
             a.description = "simulated GPU, played by the CPU";

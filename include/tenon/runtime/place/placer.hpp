@@ -32,9 +32,9 @@ struct placement_decision {
 struct placement_group {
     short_list<const node*, 2> members; ///< first those that must share it, in the order in which they were made
     std::size_t followers = 0;          ///< of the members, those at the end that came to it by node::follows
-    device_name wanted;                 ///< what its members asked for, together
+    device_name wanted = {};            ///< what its members asked for, together
     const node* asked = nullptr;        ///< one that asked; nullptr: none did
-    short_list<int, 4> candidates;      ///< devices that have kernels for all members and were asked for
+    short_list<int, 4> candidates = {}; ///< devices that have kernels for all members and were asked for
     int device = -1;
     placement_rule rule = placement_rule::cpu_default;
     bool fixed = false;   ///< one device was asked for, or an earlier run chose it

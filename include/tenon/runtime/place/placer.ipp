@@ -436,9 +436,7 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
         const std::size_t undecided = groups.size();
         for (const node* n : nodes)
             if (const placement_decision* d = decided(n)) {
-                placement_group g;
-                g.members = {n};
-                g.device = d->device;
+                placement_group g{.members = {n}, .device = d->device};
                 g.candidates = {g.device};
                 g.fixed = g.earlier = true;
                 groups.push_back(std::move(g));

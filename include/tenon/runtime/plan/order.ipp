@@ -268,12 +268,8 @@ TENON_INLINE int ordering::add_copy(int value) {
     copy.op = &identity_definition;
     copy.inputs = {value};
     copy.device = p_.value(p_.root(value)).device;
-    program_value out;
-    out.device = copy.device;
-    out.origin = p_.value(value).origin;
-    out.type = p_.value(value).type;
-    out.producer = items();
-    copy.outputs = {p_.add(std::move(out))};
+    copy.outputs = {p_.add(program_value{
+        .origin = p_.value(value).origin, .type = p_.value(value).type, .producer = items(), .device = copy.device})};
     copy.kernel = p_.kernels.emplace_back(prepare_kernel(p_, copy, o_)).get();
     p_.add(std::move(copy));
     version_.push_back(0);

@@ -27,16 +27,16 @@ struct request {
 };
 
 struct program_value {
-    node_output origin;                        ///< for messages
-    tensor_type type;                          ///< with numbers only, but where an op that waits will tell
-    int producer = -1;                         ///< item, or -1 for feeds, constants and views
-    int feed = -1;                             ///< index of the feed it is
-    int view_of = -1;                          ///< the value whose memory it is seen in with other sizes
-    std::shared_ptr<const any_array> constant; ///< its value, where it is known already
-    variable_resource* variable = nullptr;     ///< the variable whose memory it is
-    bool current = false;                      ///< of that, what the step's updates are computed of: SEMANTICS 20
-    int fetch = -1;                            ///< index of the fetch it answers
-    int device = 0;                            ///< in whose memory it lies
+    node_output origin;                             ///< for messages
+    tensor_type type;                               ///< with numbers only, but where an op that waits will tell
+    int producer = -1;                              ///< item, or -1 for feeds, constants and views
+    int feed = -1;                                  ///< index of the feed it is
+    int view_of = -1;                               ///< the value whose memory it is seen in with other sizes
+    std::shared_ptr<const any_array> constant = {}; ///< its value, where it is known already
+    variable_resource* variable = nullptr;          ///< the variable whose memory it is
+    bool current = false;                           ///< of that, what the step's updates are computed of: SEMANTICS 20
+    int fetch = -1;                                 ///< index of the fetch it answers
+    int device = 0;                                 ///< in whose memory it lies
 };
 
 /// Values or items by number. Most lists are short, and a large program has many.
@@ -45,12 +45,12 @@ using number_list = short_list<int, 4>;
 struct program_item {
     const node* origin = nullptr;
     const op_definition* op = nullptr;
-    tenon::attributes attributes;
-    number_list inputs;
-    number_list outputs;
-    number_list predecessors;  ///< items that run before it although no data flows
-    short_list<bool, 16> read; ///< inputs whose values its kernel reads: find_reads()
-    int device = 0;            ///< that runs it
+    tenon::attributes attributes = {};
+    number_list inputs = {};
+    number_list outputs = {};
+    number_list predecessors = {};  ///< items that run before it although no data flows
+    short_list<bool, 16> read = {}; ///< inputs whose values its kernel reads: find_reads()
+    int device = 0;                 ///< that runs it
     bool removed = false;
     bool target = false;             ///< was asked for by itself: it runs although nobody may read it
     tenon::kernel* kernel = nullptr; ///< the program's; of several items, where nothing tells them apart
@@ -63,15 +63,15 @@ struct program_item {
 };
 
 struct program {
-    std::shared_ptr<prepared_memory> prepared; ///< what its kernels hold; nullptr while there are none
-    std::vector<program_value> values;
-    std::vector<program_item> items;
-    std::vector<kernel_pointer> kernels;                       ///< of the items
-    std::vector<std::shared_ptr<variable_resource>> variables; ///< of the values
-    std::vector<tensor_type> feed_types;                       ///< by feed
-    std::vector<int> fetches;                                  ///< values
-    std::vector<bool> lent;                      ///< by fetch: it may be a variable's own memory; empty: none may
-    std::vector<node_output> fetched;            ///< what they were asked for as, for messages
+    std::shared_ptr<prepared_memory> prepared = {}; ///< what its kernels hold; nullptr while there are none
+    std::vector<program_value> values = {};
+    std::vector<program_item> items = {};
+    std::vector<kernel_pointer> kernels = {};                       ///< of the items
+    std::vector<std::shared_ptr<variable_resource>> variables = {}; ///< of the values
+    std::vector<tensor_type> feed_types = {};                       ///< by feed
+    std::vector<int> fetches = {};                                  ///< values
+    std::vector<bool> lent = {};                 ///< by fetch: it may be a variable's own memory; empty: none may
+    std::vector<node_output> fetched = {};       ///< what they were asked for as, for messages
     size_bindings sizes;                         ///< the named sizes of the step
     int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
 
@@ -113,7 +113,7 @@ struct plan_options {
     bool allow_tf32 = false;     ///< as session_options says
     std::uint64_t epoch = 0;     ///< of the task's resources: how often containers were reset
     std::uint64_t graph_seed = 0;
-    std::string session_container;               ///< of what one session alone uses
+    std::string session_container = {};          ///< of what one session alone uses
     element_type wire_type = element_type::none; ///< as session_options says
     /// Where what is sent is copied on its way to other tasks, so that a variable's value can be sent as it lies: what keeps the
     /// memory of the devices while it is on its way. nullptr: what is sent is what arrives.
@@ -124,8 +124,8 @@ struct plan_options {
     int kept_segments = 64;            ///< plans of a segment that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that folds, and holds
     /// constants. nullptr: another process's, of which only what is described is known.
-    std::vector<tenon::device*> devices;
-    std::vector<device_description> described; ///< by device; needed until the program is cut by task
+    std::vector<tenon::device*> devices = {};
+    std::vector<device_description> described = {}; ///< by device; needed until the program is cut by task
 
     tenon::device& device(int d) const { return *devices[static_cast<std::size_t>(d)]; }
     const device_description& description(int d) const { return described[static_cast<std::size_t>(d)]; }

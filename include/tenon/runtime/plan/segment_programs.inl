@@ -24,16 +24,12 @@ TENON_INLINE segment_programs::segment_programs(const program& p) :
 }
 
 TENON_INLINE program segment_programs::of(const program& p, const step_unit& segment, const late_types& late) const {
-    program s;
-    s.sizes = late.sizes;
+    program s{.sizes = late.sizes};
     std::unordered_map<int, int> here, item_here; // values and items of p: those of the segment
     std::unordered_set<const variable_resource*> owned;
     const std::unordered_set<int> taken_current(segment.taken_current.begin(), segment.taken_current.end());
     const auto enter = [&](int value) -> program_value& {
-        program_value v;
-        v.origin = p.value(value).origin;
-        v.type = late.type_of(p, value);
-        here[value] = s.add(std::move(v));
+        here[value] = s.add(program_value{.origin = p.value(value).origin, .type = late.type_of(p, value)});
         return s.values.back();
     };
     for (const int v : segment.takes) {

@@ -86,11 +86,8 @@ private:
     bool is_used(int v) const { return is_used_[static_cast<std::size_t>(v)]; }
 
     int add_value(int v, int t, int device = 0) {
-        program_value made;
-        made.origin = p_.value(v).origin;
-        made.type = p_.value(v).type;
-        made.device = device;
-        return here_[static_cast<std::size_t>(t)][v] = part(t).add(std::move(made));
+        return here_[static_cast<std::size_t>(t)][v] =
+                   part(t).add(program_value{.origin = p_.value(v).origin, .type = p_.value(v).type, .device = device});
     }
     int add_item(program_item&& i, int t) {
         const int number = static_cast<int>(part(t).items.size());
@@ -181,9 +178,7 @@ private:
         send.find_reads();
         add_item(std::move(send), from);
 
-        program_value made;
-        made.origin = p_.value(v).origin;
-        made.type = type;
+        program_value made{.origin = p_.value(v).origin, .type = type};
         if (rounded) made.type.element = travels_as;
         const int received = part(to).add(std::move(made));
         program_item receive;
@@ -210,10 +205,8 @@ private:
     }
     // A value of a part in another element type.
     int converted(int value, int t, element_type e, int device) {
-        program_value made;
-        made.origin = part(t).value(value).origin;
-        made.type = {e, part(t).value(value).type.extents};
-        made.device = device;
+        program_value made{
+            .origin = part(t).value(value).origin, .type = {e, part(t).value(value).type.extents}, .device = device};
         program_item convert;
         convert.origin = made.origin.node;
         convert.op = &convert_definition;
@@ -252,15 +245,11 @@ private:
         const auto [at, isnew] = signs_.try_emplace({b, t}, 0);
         if (isnew) {
             const std::int64_t edge = new_edge(home, t);
-            program_item send;
-            send.origin = item(b).origin;
-            send.op = &send_definition;
-            send.attributes = encode(send_op::attributes{edge});
+            program_item send{
+                .origin = item(b).origin, .op = &send_definition, .attributes = encode(send_op::attributes{edge})};
             before(b, home, send.predecessors);
             add_item(std::move(send), home);
-            program_item receive;
-            receive.origin = item(b).origin;
-            receive.op = &receive_definition;
+            program_item receive{.origin = item(b).origin, .op = &receive_definition};
             receive_op::attributes a;
             a.edge = edge;
             a.from = to_string(o_.name_of(item(b).device));

@@ -43,21 +43,14 @@ private:
         if (value == root) return crossing;
         const auto [at, isnew] = views_.try_emplace({value, crossing}, static_cast<int>(p_.values.size()));
         if (isnew) {
-            program_value view;
-            view.origin = p_.value(value).origin;
-            view.type = p_.value(value).type;
-            view.view_of = crossing;
-            p_.values.push_back(std::move(view));
+            p_.values.push_back({.origin = p_.value(value).origin, .type = p_.value(value).type, .view_of = crossing});
         }
         return at->second;
     }
     int root_there(int root, int device) {
         const auto [at, isnew] = crossed_.try_emplace({root, device}, static_cast<int>(p_.values.size()));
         if (!isnew) return at->second;
-        program_value made;
-        made.origin = p_.value(root).origin;
-        made.type = p_.value(root).type;
-        made.device = device;
+        program_value made{.origin = p_.value(root).origin, .type = p_.value(root).type, .device = device};
         if (p_.value(root).constant) made.constant = p_.value(root).constant;
         else {
             program_item i;

@@ -168,8 +168,7 @@ TENON_INLINE void trace::each(function_ref<void(const trace_event&)> f) const {
 
 TENON_INLINE detail::trace_record trace::record(std::int64_t began, std::int64_t ended) const {
     const std::lock_guard lock(state_->guard);
-    detail::trace_record r;
-    r.texts = state_->texts;
+    detail::trace_record r{.texts = state_->texts};
     for (const state::kept& k : state_->events) r.events.push_back(k.e);
     for (const state::kept_order& k : state_->orders) r.orders.push_back(k.o);
     r.began = began;

@@ -27,8 +27,8 @@ struct trace_record {
         std::int64_t earlier = 0, later = 0;
     };
     std::vector<std::string> texts;
-    std::vector<event> events;
-    std::vector<order> orders;
+    std::vector<event> events = {};
+    std::vector<order> orders = {};
     std::int64_t began = 0, ended = 0; ///< when its maker was asked, and when it answered, by that clock
     std::uint64_t dropped = 0;         ///< events for which there was no room
 };

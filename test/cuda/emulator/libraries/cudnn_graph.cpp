@@ -202,8 +202,7 @@ tensor tensor_of(const descriptor& d) {
 }
 
 operation operation_of(const std::shared_ptr<descriptor>& d) {
-    operation o;
-    o.type = d->type;
+    operation o{.type = d->type};
     const auto get = [&](cudnnBackendAttributeName_t n) {
         return tensor_of(*d->refer(n, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
     };

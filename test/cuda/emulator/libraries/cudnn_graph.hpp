@@ -89,8 +89,8 @@ tensor tensor_of(const descriptor& d);
 /// One operation of a graph: its tensors by their roles.
 struct operation {
     cudnnBackendDescriptorType_t type;
-    std::shared_ptr<descriptor> what; ///< the convolution, pointwise, ... descriptor; may be none
-    std::vector<tensor> inputs, outputs;
+    std::shared_ptr<descriptor> what = {}; ///< the convolution, pointwise, ... descriptor; may be none
+    std::vector<tensor> inputs = {}, outputs = {};
 };
 /// Checks the operation as finalizing its descriptor does.
 operation operation_of(const std::shared_ptr<descriptor>& d);

@@ -104,8 +104,7 @@ nvrtcResult compile(_nvrtcProgram& p) {
         return NVRTC_ERROR_COMPILATION;
     }
     const std::string code = read(in.path / "tape.so");
-    tenon::emulator::kernel_image image;
-    image.bytes = code.size();
+    tenon::emulator::kernel_image image{.bytes = code.size()};
     p.image.assign(reinterpret_cast<const char*>(&image), sizeof image);
     p.image += code;
     return NVRTC_SUCCESS;

@@ -73,10 +73,7 @@ TEST_CASE_TEMPLATE("cuBLASLt makes products of 8 bits where the card has them an
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     for (const int capability : {80, 89, 90}) {
-        tn::emulator::card card;
-        card.major = capability / 10;
-        card.minor = capability % 10;
-        tn::emulator::cards({card});
+        tn::emulator::cards({tn::emulator::card{.major = capability / 10, .minor = capability % 10}});
         for (const bool ta : {false, true})
             for (const bool tb : {false, true}) {
                 cublaslt::reset();

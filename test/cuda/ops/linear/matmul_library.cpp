@@ -115,9 +115,7 @@ TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the w
     const auto left = cublaslt::count();
     CHECK(left.handles == 0);
     CHECK(left.operations + left.layouts + left.preferences == 0);
-    tn::emulator::card older;
-    older.major = 8;
-    tn::emulator::cards({older});
+    tn::emulator::cards({tn::emulator::card{.major = 8}});
     cublaslt::reset();
     CHECK(check_through_graph<float>(p, random) == "");
     CHECK(cublaslt::count().largest_limit == std::uint64_t{4} << 20);
@@ -131,11 +129,7 @@ TEST_CASE("a card without products of bfloat16 makes them by our own kernels, of
     const product p = matrix_products(9, 20, 17)[0];
     for (const int major : {7, 8}) {
         CAPTURE(major);
-        tn::emulator::card card;
-        card.name = "Some Card";
-        card.major = major;
-        card.minor = major == 7 ? 5 : 0;
-        tn::emulator::cards({card});
+        tn::emulator::cards({tn::emulator::card{.name = "Some Card", .major = major, .minor = major == 7 ? 5 : 0}});
         cublaslt::reset();
         for (const bool first : {true, false}) {
             const std::string said =

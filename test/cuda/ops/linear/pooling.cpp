@@ -29,9 +29,7 @@ template <class T> void check_all(int drawn) {
         return static_cast<int>(from + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(to - from + 1)));
     };
     for (int i = 0; i < drawn; ++i) {
-        pool2d_options o;
-        o.window = {draw(1, 4), draw(1, 4)};
-        o.stride = {draw(1, 4), draw(1, 4)};
+        pool2d_options o{.window = {draw(1, 4), draw(1, 4)}, .stride = {draw(1, 4), draw(1, 4)}};
         const int h = o.window.height - 1, w = o.window.width - 1, kind = draw(0, 2);
         if (kind == 1) o.padding = tn::same;
         if (kind == 2) o.padding = tn::pad(draw(0, h), draw(0, h), draw(0, w), draw(0, w));

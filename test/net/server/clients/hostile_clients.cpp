@@ -44,13 +44,8 @@ struct live_server {
 };
 
 bytes hello_frame() {
-    hello h;
-    h.incarnation = 77;
-    h.stream = h.link = h.attempt = 1;
-    message m;
-    m.type = message_type::hello;
-    m.body = write(h);
-    return frames_of(std::move(m));
+    hello h{.incarnation = 77, .stream = 1, .link = 1, .attempt = 1};
+    return frames_of(message{.type = message_type::hello, .body = write(h)});
 }
 
 // The header with something else in it, and a checksum that is right.
@@ -117,10 +112,7 @@ TEST_CASE(
 
 TEST_CASE("hostile: handshakes that are slow, or never go on, end by their time; a client is served meanwhile") {
     const auto over = make_tcp_transport();
-    server_settings o;
-    o.tasks = tn::cluster({{"local", {"127.0.0.1:1"}}});
-    o.job = "local";
-    o.listen = "127.0.0.1:0";
+    server_settings o{.tasks = tn::cluster({{"local", {"127.0.0.1:1"}}}), .job = "local", .listen = "127.0.0.1:0"};
     o.link.handshake = 300ms;
     told_lines log;
     o.log = o.log_verbose = [&](const std::string& line) { log.add(line); };

@@ -59,8 +59,7 @@ TEST_CASE("A client may not call what tasks call: permission_denied_error names 
                     to->ask(static_cast<std::uint8_t>(v), net::bytes(40), {}, all.in(5s)));
     }
     CHECK(asked == 10);
-    net::begin_session begin;
-    begin.session = 7;
+    net::begin_session begin{.session = 7};
     begin.tasks.push_back({"/job:worker/task:0", {}, 0});
     CHECK_THROWS_AS(net::ask(*to, begin, all.in(5s)), tn::permission_denied_error);
     CHECK(all.servers[0]->count().of_masters.sessions == 0);
@@ -69,9 +68,7 @@ TEST_CASE("A client may not call what tasks call: permission_denied_error names 
     const net_test::played_task test(all);
     const auto as_task = net::peer::make(all.client, test.dial());
     (void)net::ask(*as_task, begin, all.in(5s));
-    net::step_values values;
-    values.session = 7;
-    values.step = 3;
+    net::step_values values{.session = 7, .step = 3};
     values.values.push_back({0, tn::any_array(tn::element_type::float32, tn::extents{100})});
     const auto kept = [&] { return all.servers[0]->count().of_masters.exchanged.early_bytes; };
     net::note(*to, values);

@@ -22,11 +22,7 @@ struct raw_client {
     ~raw_client() { to->close(); }
     time_point soon() const { return server.over->now() + std::chrono::seconds(30); }
     template <Call C> typename C::reply ask(const C& c) { return tenon::net::ask(*to, c, soon()); }
-    std::uint64_t open() {
-        open_session c;
-        c.client = "a test";
-        return ask(c).session;
-    }
+    std::uint64_t open() { return ask(open_session{.client = "a test"}).session; }
     dialed_server server;
     std::shared_ptr<peer> to;
 };
@@ -225,9 +221,7 @@ TEST_CASE("limits: sizes that lie or overflow, in what is fed and in graphs, are
     const auto v = tn::variable<float, tn::shape<1237, 1239>>("v", tn::zeros());
     const auto c = tn::constant(tn::array<std::int32_t, tn::shape<41>>());
     graph_mark now;
-    extend_graph all;
-    all.session = session;
-    all.nodes = encode_nodes(g, {}, now);
+    extend_graph all{.session = session, .nodes = encode_nodes(g, {}, now)};
 
     for (const std::int64_t lie : {std::int64_t{1} << 40, std::int64_t{1} << 62, std::int64_t{-7}}) {
         CAPTURE(lie);
@@ -239,13 +233,10 @@ TEST_CASE("limits: sizes that lie or overflow, in what is fed and in graphs, are
         }
     }
     CHECK(liar.ask(all).size == g.size()); // nothing of those is there
-    make_callable made;
-    made.session = session;
+    make_callable made{.session = session};
     made.feeds.push_back({x.node()->number, 0});
     made.fetches.push_back({sum.node()->number, 0});
-    run_step step;
-    step.session = session;
-    step.callable = liar.ask(made).callable;
+    run_step step{.session = session, .callable = liar.ask(made).callable};
     tn::any_array fed(tn::element_type::int32, {3, 13});
     std::memset(fed.data(), 0, fed.bytes());
     step.feeds.push_back(fed.share());
@@ -305,8 +296,7 @@ TEST_CASE("SEMANTICS 27: a client that extends a session's graph from where it i
         message_of<tn::aborted_error>([&] { (void)one.ask(more); }); // another one, which has seen x alone
     CHECK(contains(words, "its graph has " + std::to_string(second.nodes) + " nodes, and is extended from " +
                               std::to_string(first.nodes)));
-    make_callable c;
-    c.session = session;
+    make_callable c{.session = session};
     c.fetches.push_back({y.node()->number, 0});
     CHECK(one.ask(run_step{session, one.ask(c).callable, 0, false, {}}).fetched.at(0).data<std::int64_t>()[0] == 10);
     // A session is its client's: to others it is none.

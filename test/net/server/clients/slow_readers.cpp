@@ -19,8 +19,7 @@ constexpr std::size_t MiB = std::size_t{1} << 20;
 // A server whose counts can be seen, behind a network that may stand still.
 struct counted_server {
     explicit counted_server(std::size_t kept, duration lease = 60s, duration slow = 60s) {
-        tcp_options o;
-        o.io_threads = 2;
+        tcp_options o{.io_threads = 2};
         o.shared_memory = false; // the network between shall see all
         o.slow_reader_bytes = MiB;
         o.slow_reader_time = slow;
@@ -53,14 +52,11 @@ struct patient_clients : clients_that {
 struct asking_client {
     explicit asking_client(const std::string& address) : dialed(dial_as_client(address)) {
         to = peer::make(*dialed.over, std::move(dialed.to));
-        open_session open;
-        open.client = "a test";
-        session = ask(open).session;
+        session = ask(open_session{.client = "a test"}).session;
         const auto init = tn::initialize_variables();
         graph_mark now;
         (void)ask(extend_graph{session, 0, encode_nodes(graph, {}, now)});
-        make_callable c;
-        c.session = session;
+        make_callable c{.session = session};
         c.targets.push_back(init.node()->number);
         (void)ask(run_step{session, ask(c).callable, 0, false, {}});
         c.targets.clear();

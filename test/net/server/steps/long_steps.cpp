@@ -58,15 +58,10 @@ struct servers {
         const std::vector<std::string> at = free_addresses(count);
         tn::cluster tasks({{"worker", at}});
         for (int i = 0; i < count; ++i) {
-            tcp_options o;
-            o.io_threads = 2;
+            tcp_options o{.io_threads = 2};
             auto s = std::make_unique<one>(threads, make_tcp_transport(o));
-            server_settings settings;
-            settings.tasks = tasks;
-            settings.job = "worker";
-            settings.task = i;
-            settings.pool = &s->pool;
-            s->core = std::make_unique<server_core>(*s->over, std::move(settings));
+            s->core = std::make_unique<server_core>(
+                *s->over, server_settings{.tasks = tasks, .job = "worker", .task = i, .pool = &s->pool});
             all.push_back(std::move(s));
         }
     }

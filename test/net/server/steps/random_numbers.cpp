@@ -38,10 +38,7 @@ struct model {
 
 tn::session here(const model& m) {
     tn::session_options o{.allow_soft_placement = true};
-    const auto task = [](const char* job) {
-        tn::task_options t{.job = job};
-        return tn::task(t);
-    };
+    const auto task = [](const char* job) { return tn::task(tn::task_options{.job = job}); };
     return tn::session({task("worker"), task("ps")}, m.graph, o);
 }
 

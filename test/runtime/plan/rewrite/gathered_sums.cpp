@@ -22,8 +22,7 @@ step run(const bags& of, tn::element_type e, const tn::any_array& rows, const tn
     const auto gathered = tn::untyped::gather(x, i);
     const auto y =
         of.mean ? tn::untyped::mean(gathered, of.axes, of.keepdims) : tn::untyped::sum(gathered, of.axes, of.keepdims);
-    tn::session_options o{.fuse = fuse};
-    tn::session s(g, o);
+    tn::session s(g, {.fuse = fuse});
     const auto fed = [&] {
         std::vector<tn::fed_value> f;
         f.push_back({x, rows.share()});

@@ -187,11 +187,7 @@ TENON_INLINE program prune(const request& r) {
     program p;
     detail::value_numbers value_of = detail::fed_values(r);
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
-        program_value v;
-        v.origin = r.feeds[f];
-        v.type = r.feed_types[f];
-        v.feed = static_cast<int>(f);
-        p.values.push_back(std::move(v));
+        p.values.push_back({.origin = r.feeds[f], .type = r.feed_types[f], .feed = static_cast<int>(f)});
     }
 
     detail::needed_nodes needed(r, [&](const node_output& o) { return value_of.contains(o); });

@@ -191,11 +191,8 @@ inline void look_through_broadcasts(program& p) {
             if (sized) continue;
             const extents seen = from.op->repeated(from.attributes, p.value(g).type.extents, p.value(v).type.extents);
             const extents before = broadcast_of(p, p.items[n].inputs);
-            program_value view;
-            view.origin = p.value(g).origin;
-            view.type = {p.value(g).type.element, seen};
-            view.view_of = g;
-            p.items[n].inputs[k] = p.add(std::move(view));
+            p.items[n].inputs[k] = p.add(
+                program_value{.origin = p.value(g).origin, .type = {p.value(g).type.element, seen}, .view_of = g});
             if (!(broadcast_of(p, p.items[n].inputs) == before)) p.items[n].inputs[k] = v;
         }
     }

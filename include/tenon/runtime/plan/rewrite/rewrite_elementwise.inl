@@ -49,8 +49,7 @@ inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int 
         return nullptr;
     const auto of_consumer = [&](int i) { return in.place(i > k ? i - 1 : i); };
     const auto of_producer = [&](int i) { return in.place(b.input_count - 1 + i); };
-    tape t;
-    t.input_count = inputs;
+    tape t{.input_count = inputs};
     for (int i = 0; i < b.input_count; ++i)
         if (i != k) t.inputs[of_consumer(i)] = b.inputs[i];
     for (int i = 0; i < a.input_count; ++i) t.inputs[of_producer(i)] = a.inputs[i];
