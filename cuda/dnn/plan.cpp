@@ -214,8 +214,7 @@ cudnn_state::answer cudnn_state::find(const graph& g) {
     if (!handle_) return {nullptr, why_not_};
     const std::string key = text_of(g);
     const std::lock_guard lock(guard_);
-    const auto at = plans_.find(key);
-    if (at != plans_.end()) return at->second;
+    if (const auto at = plans_.find(key); at != plans_.end()) return at->second;
     if (plans_.size() >= most_plans) plans_.clear(); // batches of ever other sizes
     on_.use();
     made_plan m = make_plan({*functions_, handle_}, g);

@@ -246,8 +246,7 @@ void remote_session::take(answer a, const step& in, const fetch_request& q, any_
         throw data_loss_error("session: " + server_->name() + " answered " + std::to_string(r.fetched.size()) +
                               " arrays where " + std::to_string(q.fetches.size()) + " were fetched");
     for (std::size_t f = 0; f < q.fetches.size(); ++f) {
-        const std::string why = misfit(r.fetched[f].type(), q.fetches[f].type());
-        if (!why.empty())
+        if (const std::string why = misfit(r.fetched[f].type(), q.fetches[f].type()); !why.empty())
             throw data_loss_error("session: " + server_->name() + " answered " + to_string(r.fetched[f].type()) +
                                   " for " + q.fetches[f].name() + ", which is " + to_string(q.fetches[f].type()) +
                                   ": " + why);

@@ -310,8 +310,7 @@ net::cluster_certificates certificates_for(const launch_options& options) {
     std::string texts[std::size(names)];
     const char* missing = nullptr;
     for (std::size_t i = 0; i < std::size(names); ++i) {
-        const char* const path = std::getenv(names[i]);
-        if (path && *path) texts[i] = text_of_file(names[i], path);
+        if (const char* const path = std::getenv(names[i]); path && *path) texts[i] = text_of_file(names[i], path);
         else missing = names[i];
     }
     if (!missing) return {texts[2], texts[0], texts[1]};

@@ -49,10 +49,8 @@ ranked_process read_slurm(const settings& s) {
         meet_on_this_host(p);
         return p;
     }
-    const auto own = s.variable("SLURMD_NODENAME");
-    if (own) p.host = own->value;
-    const auto folder = s.variable("SLURM_SUBMIT_DIR");
-    if (folder && !s.has("TENON_TOKEN")) {
+    if (const auto own = s.variable("SLURMD_NODENAME")) p.host = own->value;
+    if (const auto folder = s.variable("SLURM_SUBMIT_DIR"); folder && !s.has("TENON_TOKEN")) {
         // What only this user can read in a folder that all hosts see is a secret of the run.
         p.file = folder->value + "/.tenon-" + p.run.substr(p.run.find(' ') + 1);
         p.listen = {p.host + ":0"};

@@ -56,8 +56,7 @@ void asked_models::ask(link_number client, ask_model&& c, replier& answer) {
         asked over; // ends after the lock
         {
             const std::lock_guard lock(requests->guard);
-            const auto at = requests->all.find(key);
-            if (at != requests->all.end()) {
+            if (const auto at = requests->all.find(key); at != requests->all.end()) {
                 over = std::move(at->second);
                 requests->all.erase(at);
             }
@@ -89,8 +88,7 @@ void asked_models::cancelled(link_number client, std::uint64_t request) {
     asked r;
     {
         const std::lock_guard lock(requests_->guard);
-        const auto at = requests_->all.find({client, request});
-        if (at != requests_->all.end()) r = at->second;
+        if (const auto at = requests_->all.find({client, request}); at != requests_->all.end()) r = at->second;
     }
     if (r) r->stop();
 }

@@ -129,8 +129,7 @@ public:
         // Accepted ones are to speak until then, those dialed to have shaken hands.
         const std::weak_ptr<socket_connection> weak = made;
         const std::uint64_t timer = call_at(limit, [weak, is_accepted] {
-            const auto c = weak.lock();
-            if (c && (is_accepted || !c->is_open()))
+            if (const auto c = weak.lock(); c && (is_accepted || !c->is_open()))
                 c->close(is_accepted ? "it did not say who it is in time" : "hands were not shaken in time");
         });
         {

@@ -88,8 +88,7 @@ struct model {
     std::size_t bytes_of_regions_in_use() const {
         std::size_t bytes = 0;
         for (const auto& [region, size] : source.regions) {
-            const auto u = used.lower_bound(region);
-            if (u != used.end() && u->first < region + size) bytes += size;
+            if (const auto u = used.lower_bound(region); u != used.end() && u->first < region + size) bytes += size;
         }
         return bytes;
     }

@@ -34,8 +34,7 @@ void sizes::bind(const tn::extents& declared, const tn::extents& actual, const s
 tn::extents sizes::known(tn::extents e) const {
     for (int i = 0; i < e.rank(); ++i) {
         if (!e[i].is_named()) continue;
-        const auto at = names_.find(e[i].name);
-        if (at != names_.end()) e[i] = tn::extent(at->second);
+        if (const auto at = names_.find(e[i].name); at != names_.end()) e[i] = tn::extent(at->second);
     }
     return e;
 }

@@ -46,8 +46,7 @@ TENON_INLINE node* graph::at(std::int64_t number) const {
 
 TENON_INLINE node* graph::find(const std::string& name) const {
     const std::lock_guard lock(live().guard);
-    const auto at = live().by_name.find(name);
-    if (at != live().by_name.end()) return at->second;
+    if (const auto at = live().by_name.find(name); at != live().by_name.end()) return at->second;
     std::string similar;
     int shown = 0;
     for (const node& n : live().nodes)
@@ -79,8 +78,7 @@ TENON_INLINE std::vector<any_tensor> graph::collection(const std::string& name) 
     std::vector<node_output> members;
     {
         const std::lock_guard lock(live().guard);
-        const auto at = live().collections.find(name);
-        if (at != live().collections.end()) members = at->second;
+        if (const auto at = live().collections.find(name); at != live().collections.end()) members = at->second;
     }
     std::vector<any_tensor> result;
     for (const node_output& o : members) result.emplace_back(o);

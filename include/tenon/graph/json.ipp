@@ -110,8 +110,7 @@ private:
             name = text.substr(0, colon);
             index = std::stoi(text.substr(colon + 1));
         }
-        const auto at = by_name_.find(name);
-        if (at != by_name_.end()) return {at->second, index};
+        if (const auto at = by_name_.find(name); at != by_name_.end()) return {at->second, index};
         std::string similar;
         int shown = 0;
         for (const entry& e : entries_)

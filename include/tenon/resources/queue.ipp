@@ -249,8 +249,7 @@ TENON_INLINE void queue_resource::require_tuple(const std::vector<any_array>& tu
         if (!many && tuple[c].type() == description_.components[c]) continue;
         tensor_type declared = description_.components[c];
         if (many) declared.extents.insert(0, dynamic_extent);
-        const std::string why = misfit(tuple[c].type(), declared);
-        if (!why.empty())
+        if (const std::string why = misfit(tuple[c].type(), declared); !why.empty())
             throw invalid_argument_error(who() + "component " + std::to_string(c) + " is " + to_string(declared) +
                                          ", and " + to_string(tuple[c].type()) + " is enqueued: " + why);
         if (many && tuple[c].extents()[0].size != tuple[0].extents()[0].size)

@@ -168,8 +168,7 @@ TENON_INLINE std::vector<std::vector<any_array>> local_model::compute(device& d,
 }
 
 TENON_INLINE untyped_callable& local_model::step_of(device& d, std::int64_t rows) {
-    const auto at = d.steps.find(rows);
-    if (at != d.steps.end()) return at->second;
+    if (const auto at = d.steps.find(rows); at != d.steps.end()) return at->second;
     return d.steps.emplace(rows, d.on->callable_untyped(feeds_, d.outputs)).first->second;
 }
 

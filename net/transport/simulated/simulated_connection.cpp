@@ -166,8 +166,7 @@ void simulated_connection::begin_end(const std::string& why) {
             const std::lock_guard lock(self->net->mutex);
             told = std::move(self->user);
             self->user = nullptr;
-            const auto found = self->net->wires.find(self->wire);
-            if (found != self->net->wires.end()) {
+            if (const auto found = self->net->wires.find(self->wire); found != self->net->wires.end()) {
                 found->second.side[self->side].reset();
                 if (!found->second.side[0] && !found->second.side[1]) self->net->wires.erase(found);
             }

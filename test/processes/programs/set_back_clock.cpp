@@ -13,8 +13,7 @@ std::atomic<bool> is_set_back{false};
 
 bool look() noexcept {
     if (is_set_back.load()) return true;
-    const char* const file = std::getenv("TENON_TEST_SET_BACK");
-    if (!file || ::access(file, F_OK) != 0) return false;
+    if (const char* const file = std::getenv("TENON_TEST_SET_BACK"); !file || ::access(file, F_OK) != 0) return false;
     constexpr char words[] = "the clock was set back\n";
     if (!is_set_back.exchange(true)) (void)!::write(2, words, sizeof words - 1);
     return true;

@@ -198,8 +198,7 @@ private:
         for (const std::int64_t e : left) {
             if (!there.insert(e).second || takes.contains(e))
                 fault("element " + std::to_string(e) + " is there twice, or was taken");
-            const auto put = puts.find(e);
-            if (put == puts.end() || !may_be_of(*put->second, *last))
+            if (const auto put = puts.find(e); put == puts.end() || !may_be_of(*put->second, *last))
                 fault("element " + std::to_string(e) + " is there, and was not put in this life");
         }
         std::vector<std::int64_t> lost;

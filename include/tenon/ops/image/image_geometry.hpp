@@ -181,8 +181,7 @@ struct random_crop_rule {
     static constexpr const char* name = "random_crop";
     using attributes = crop_images_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
-        const fault f = fault_of_images(in[0]);
-        if (f != fault::none) return f;
+        if (const fault f = fault_of_images(in[0]); f != fault::none) return f;
         const extents places = is_batch(in[0].extents) ? extents{in[0].extents[0], 2} : extents{2};
         return crop_images_op::cut(a, in[0], tensor_type{element_type::float32, places});
     }

@@ -174,8 +174,7 @@ struct conv2d_backward_filter_op {
     static constexpr int outputs(const attributes& a, int) { return a.bias ? 2 : 1; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 3) return fault::expects_more_operands;
-        const fault f = detail::gradient_fits(a.convolution, in[0], in[2], in[1]);
-        if (f != fault::none) return f;
+        if (const fault f = detail::gradient_fits(a.convolution, in[0], in[2], in[1]); f != fault::none) return f;
         return output == 0 ? inferred(in[2]) : inferred(in[2].element, extents{in[2].extents[3]});
     }
     static double operations(const attributes&, type_list in, type_list) {

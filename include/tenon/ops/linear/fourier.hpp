@@ -57,8 +57,7 @@ constexpr inferred half_spectrum(const tensor_type& x, int dims) {
 }
 /// [.., m, 2] -> [.., n], n = 0: 2 m - 2.
 constexpr inferred of_half_spectrum(const tensor_type& z, int dims, std::int64_t n) {
-    const inferred r = complex_numbers(z, dims);
-    if (!r) return r;
+    if (const inferred r = complex_numbers(z, dims); !r) return r;
     const int rank = z.extents.rank();
     const extent& m = z.extents[rank - 2];
     if (n < 0 || (n > 0 && m.is_number() && n / 2 + 1 != m.size)) return not_n_half_and_one;

@@ -53,8 +53,7 @@ inline fault misfit_of_tuple(const std::vector<tensor_type>& components, type_li
         for (int d = 0, at = many ? 1 : 0; d < component.extents.rank() && at < in[i].extents.rank(); ++d, ++at)
             if (component.extents[d].is_named() && in[i].extents[at].is_number())
                 component.extents[d] = in[i].extents[at]; // in a step a name is a number
-        const fault f = misfit_of_component(component, in[i], many);
-        if (f != fault::none) return f;
+        if (const fault f = misfit_of_component(component, in[i], many); f != fault::none) return f;
     }
     if (!many) return fault::none;
     extent rows = in[1].extents[0]; // as much as those before say, whatever stands between

@@ -232,8 +232,7 @@ struct sum_like_op {
         const extents sizes = aligned(a, x, like);
         for (int i = 0; i < x.rank(); ++i) {
             if (sizes[i] == extent(1)) continue;
-            const merged_extent m = equal_sizes(x[i], sizes[i]);
-            if (m.what != fault::none) return m.what;
+            if (const merged_extent m = equal_sizes(x[i], sizes[i]); m.what != fault::none) return m.what;
         }
         return inferred(in[0].element, like);
     }

@@ -73,8 +73,7 @@ struct split_like_op {
             if (longer.what != fault::none) return longer.what;
             along = longer.size;
             part[axis] = in[0].extents[axis];
-            const merged_extents m = equal_shapes(part, in[0].extents);
-            if (m.what != fault::none) return m.what;
+            if (const merged_extents m = equal_shapes(part, in[0].extents); m.what != fault::none) return m.what;
         }
         if (along.is_number() && in[0].extents[axis].is_number() && !(in[0].extents[axis] == along))
             return fault::sizes_sum_differs;

@@ -55,8 +55,7 @@ struct gather_gradient_op {
         if (!is_numeric(in[0].element)) return fault::element_type_must_be_numeric;
         const inferred r = gather_op::gathered(a, in[2], in[1]);
         if (!r) return r;
-        const merged_extents m = equal_shapes(r.type.extents, in[0].extents);
-        if (m.what != fault::none) return m.what;
+        if (const merged_extents m = equal_shapes(r.type.extents, in[0].extents); m.what != fault::none) return m.what;
         return inferred(in[0].element, in[2].extents);
     }
     static void gradient(gradient_context& g);

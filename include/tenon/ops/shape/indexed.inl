@@ -38,8 +38,7 @@ protected:
                 }
             } else
                 for (std::int64_t i = begin; i < end; ++i) {
-                    const std::int64_t row = rows_.find(list, i);
-                    if (row < 0) found = true;
+                    if (const std::int64_t row = rows_.find(list, i); row < 0) found = true;
                     else f(i, row);
                 }
             if (found) bad = true;

@@ -115,8 +115,7 @@ struct slice_gradient_op {
         if (in[1].element == element_type::string) return fault::element_type_not_supported;
         const inferred r = slice_op::sliced(a, in[1]);
         if (!r) return r;
-        const merged_extents m = equal_shapes(r.type.extents, in[0].extents);
-        if (m.what != fault::none) return m.what;
+        if (const merged_extents m = equal_shapes(r.type.extents, in[0].extents); m.what != fault::none) return m.what;
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);
@@ -209,8 +208,7 @@ struct tile_gradient_op {
         if (!is_numeric(in[0].element)) return fault::element_type_must_be_numeric;
         const inferred r = tile_op::infer(a, type_list(&in[1], 1), 0);
         if (!r) return r;
-        const merged_extents m = equal_shapes(r.type.extents, in[0].extents);
-        if (m.what != fault::none) return m.what;
+        if (const merged_extents m = equal_shapes(r.type.extents, in[0].extents); m.what != fault::none) return m.what;
         return inferred(in[0].element, in[1].extents);
     }
     static void gradient(gradient_context& g);

@@ -95,8 +95,7 @@ struct broadcast_like_op {
         if (axes.what != fault::none) return axes.what;
         if (x.rank() + a.axes.count > like.rank()) return fault::rank_too_high;
         const extents sizes = repeated(a, x, like);
-        const merged_extents m = broadcast(sizes, like);
-        if (m.what != fault::none) return m.what;
+        if (const merged_extents m = broadcast(sizes, like); m.what != fault::none) return m.what;
         for (int i = 0; i < like.rank(); ++i)
             if (like[i] == extent(1) && sizes[i].is_number() && sizes[i].size != 1)
                 return fault::sizes_do_not_broadcast;

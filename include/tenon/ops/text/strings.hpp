@@ -124,8 +124,7 @@ struct to_number_op : detail::of_texts<element_type::float32> {
         element_type element = element_type::float32;
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
-        const inferred r = each(in);
-        if (!r) return r;
+        if (const inferred r = each(in); !r) return r;
         if (!fixed_size_elements.has(a.element)) return fault::element_type_not_supported;
         return inferred(a.element, in[0].extents);
     }

@@ -22,8 +22,7 @@ template <class Function> struct text_kernel final : kernel {
         const std::string* from = r.input<std::string>(0);
         auto* const to = r.output<typename Function::result>(0);
         for_each_record(r.pool, texts, Function::nanoseconds, [&](std::int64_t i) {
-            const std::string why = function(from[i], to, i);
-            if (!why.empty())
+            if (const std::string why = function(from[i], to, i); !why.empty())
                 throw invalid_argument_error(who + ": " + to_string(record_place{{}, 0, i, &sizes, "element"}) +
                                              shown_text(from[i]) + " " + why);
         });

@@ -139,8 +139,7 @@ TENON_INLINE chosen_process_sums choose_process_sums(const std::shared_ptr<colle
             .copy(own.why_not, sizeof own.why_not - 1);
     const std::vector<process_offer> offers = detail::exchange_offers(*g, own, seconds);
     chosen_process_sums chosen;
-    const std::string why = detail::why_by_host(*g, offers);
-    if (why.empty()) {
+    if (const std::string why = detail::why_by_host(*g, offers); why.empty()) {
         static std::atomic<std::uint64_t> last{0};
         chosen.name = g->name() + "/" + std::to_string(++last);
         chosen.by = library->join(g, chosen.name, offers[0].id);

@@ -58,8 +58,7 @@ TENON_INLINE std::vector<crossing> crossings(const trace& of) {
     of.each([&](const trace_event& e) {
         const std::size_t at = e.row.find(between);
         if (e.goes == trace_event::way::receive) {
-            const auto from = sent.find({e.step, e.edge});
-            if (from != sent.end())
+            if (const auto from = sent.find({e.step, e.edge}); from != sent.end())
                 add({e.name, from->second, device(e.task, e.row.substr(0, e.row.find(' ')))}, e.bytes);
         } else if (e.goes == trace_event::way::none && at != std::string::npos)
             add({e.name, device(e.task, e.row.substr(0, at)), device(e.task, e.row.substr(at + 4))}, e.bytes);

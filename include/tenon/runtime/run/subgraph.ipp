@@ -50,8 +50,7 @@ TENON_INLINE void subgraph::make_units(program&& placed) {
             return -1;
         int needed = -1;
         for (const int v : c.takes) {
-            const auto at = given_by.find(v);
-            if (at == given_by.end() || at->second != number) continue;
+            if (const auto at = given_by.find(v); at == given_by.end() || at->second != number) continue;
             if (needed >= 0 && needed != v) return -1; // several of what it gives
             needed = v;
         }

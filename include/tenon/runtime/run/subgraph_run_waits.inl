@@ -86,8 +86,7 @@ TENON_INLINE void subgraph_run::start_wait(waiter& w, locked& lock) noexcept {
     w.starter = std::this_thread::get_id();
     ++active_;
     lock.unlock();
-    std::exception_ptr failure = thrown_by([&] { start_op(w); });
-    if (failure) completed(w, std::move(failure));
+    if (std::exception_ptr failure = thrown_by([&] { start_op(w); })) completed(w, std::move(failure));
     lock.lock();
     w.waits = w.now == waiter::state::begun;
     if (w.waits) w.since = step_.now();

@@ -78,8 +78,7 @@ TENON_INLINE void session_state::require_request(const std::vector<any_tensor>& 
 }
 
 TENON_INLINE void session_state::require_fit(const any_tensor& t, const any_array& value) {
-    const std::string why = misfit(value.type(), t.type());
-    if (!why.empty())
+    if (const std::string why = misfit(value.type(), t.type()); !why.empty())
         throw invalid_argument_error("feed of " + t.name() + ": it is " + to_string(t.type()) + ", the value is " +
                                      to_string(value.type()) + ": " + why + runtime::where_made(*t.node()));
 }

@@ -239,8 +239,7 @@ local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* c
     std::vector<std::int64_t> key = key_of(feeds, fed, r, seed, measure);
     {
         const std::lock_guard lock(guard_);
-        const auto at = plans_.find(key);
-        if (at != plans_.end()) {
+        if (const auto at = plans_.find(key); at != plans_.end()) {
             at->second.used = ++requests_;
             return at->second.plan;
         }
