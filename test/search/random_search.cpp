@@ -40,10 +40,10 @@ public:
         };
         for (const char* ends :
              {"", ".1", ".point-0.best.safetensors", ".point-0.safetensors.bak", ".point-00.safetensors",
-              ".point-9.safetensors", ".point-9.safetensors.partial-1-1", ".point--1.safetensors",
+              ".point-9.safetensors", ".point-9.safetensors.partial-1", ".point--1.safetensors",
               ".point-0.safetensors.partial-x", ".point-of-view.safetensors", ".point-0.best-of-paper.safetensors",
-              ".point-0.safetensors.partial-1999-12-31", ".point-0.safetensors.partial-7",
-              ".point-0.safetensors.partial-7-", ".point-.safetensors"})
+              ".point-0.safetensors.partial-1999-12-31", ".point-0.safetensors.partial-",
+              ".point-0.safetensors.partial-7-1", ".point-.safetensors"})
             for (const char* begins : {"w", "w.jsonl", "ww"}) {
                 const std::string path = folder_ / (std::string(begins) + ends);
                 if (path != options_.file && draw(0, 1)) others_.insert(path);
@@ -88,8 +88,7 @@ private:
         search_.reset();
         if (has_file_ && !ended_.empty() && draw(0, 1)) tear();
         if (has_file_ && draw(0, 3) == 0)
-            write_bytes(weights_of(draw(0, points_->size() - 1)) + ".partial-" + std::to_string(draw(1, 99)) + "-0",
-                        "a part");
+            write_bytes(weights_of(draw(0, points_->size() - 1)) + ".partial-" + std::to_string(draw(0, 99)), "a part");
         options_.retry_failed = draw(0, 2) == 0;
         if (!has_file_) ended_.clear();
         times_lost_.clear();

@@ -20,15 +20,11 @@ namespace tenon::detail {
 inline constexpr const char* weights_record = "record";
 inline constexpr const char* weights_settings = "settings";
 
-// What output_file calls a file that is not all written: of a process and a number.
+// What output_file calls a file that is not all written.
 inline bool is_partial_of(const std::string& name, const std::string& whole) {
     const std::string begins = whole + ".partial-";
-    const std::size_t dash = name.find('-', begins.size());
-    const auto digits = [&](std::size_t from, std::size_t to) {
-        return from < to && name.find_first_not_of("0123456789", from) >= to;
-    };
-    return name.starts_with(begins) && dash != std::string::npos && digits(begins.size(), dash) &&
-           digits(dash + 1, name.size());
+    return name.starts_with(begins) && name.size() > begins.size() &&
+           name.find_first_not_of("0123456789", begins.size()) == std::string::npos;
 }
 
 TENON_INLINE search_record::search_record(std::vector<std::string> points, std::string axes, search_record_options o) :

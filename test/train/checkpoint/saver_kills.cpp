@@ -1,17 +1,10 @@
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-
+#include "child_program.hpp"
 #include "tests.hpp"
 
 // A program that is killed while it saves.
 
-extern char** environ;
-
 namespace {
 
-constexpr const char* folder_variable = "TENON_TEST_SAVER_KILLS";
 constexpr const char* child_case = "the program that saves until it is killed";
 
 // Two variables that are equal whenever they are saved, large enough for a file to take a while.
@@ -32,30 +25,10 @@ bool has_file(const temporary_folder& folder, const std::string& part) {
     return false;
 }
 
-// It tells of each checkpoint that it has saved.
-pid_t start_child(const std::string& folder, int& told) {
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 3);
-    ::setenv(folder_variable, folder.c_str(), 1);
-    std::string program = "/proc/self/exe", filter = std::string("--test-case=") + child_case, skip = "--no-skip";
-    char* arguments[] = {program.data(), filter.data(), skip.data(), nullptr};
-    pid_t child = -1;
-    const int failed = ::posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ);
-    ::unsetenv(folder_variable);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    REQUIRE(failed == 0);
-    told = ends[0];
-    return child;
-}
-
 } // namespace
 
 TEST_CASE("the program that saves until it is killed" * doctest::skip()) {
-    const char* const folder = std::getenv(folder_variable);
+    const char* const folder = child_program::task();
     if (!folder) return; // nobody asks for it
     model m;
     tn::saver saver(std::string(folder) + "/m", {.keep = 2});
@@ -68,7 +41,7 @@ TEST_CASE("the program that saves until it is killed" * doctest::skip()) {
     for (;;) {
         m.sess.run(m.more);
         (void)saver.save(m.sess, ++step);
-        if (::write(3, "s", 1) != 1) ::_exit(1);
+        child_program::tell(); // of each checkpoint that it has saved
     }
 }
 
@@ -76,20 +49,14 @@ TEST_CASE("SEMANTICS 46: whenever the program is killed, the last checkpoint tha
     const temporary_folder folder;
     std::int64_t saved = 0;
     for (int round = 0; round < 12; ++round) {
-        int told = -1;
-        const pid_t child = start_child(folder.path().string(), told);
+        child_program child(child_case, folder.path().string());
         // Killed in its first save, or when so many were told of; or while it writes a shard, a manifest or the list.
-        char c = 0;
-        for (int i = 0; i < round % 3; ++i) REQUIRE(::read(told, &c, 1) == 1);
+        for (int i = 0; i < round % 3; ++i) REQUIRE(child.told());
         saved += round % 3;
         constexpr const char* writing[] = {"", ".safetensors.partial-", "json.partial-", "checkpoints.json.partial-"};
         while (!has_file(folder, writing[round % 4])) std::this_thread::yield();
-        REQUIRE(::kill(child, SIGKILL) == 0);
-        int status = 0;
-        REQUIRE(::waitpid(child, &status, 0) == child);
-        REQUIRE(WIFSIGNALED(status));
-        while (::read(told, &c, 1) == 1) ++saved; // those that it had told of by then
-        ::close(told);
+        child.kill();
+        while (child.told()) ++saved; // those that it had told of by then
         if (saved == 0) continue;
         model m;
         tn::saver saver(folder / "m", {.keep = 2});

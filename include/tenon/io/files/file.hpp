@@ -45,7 +45,8 @@ private:
 /// All that is in a file.
 std::string text_of_file(const char* what, const std::string& path);
 
-/// A file that appears whole or not at all: it is written beside its place, and commit() puts it there.
+/// A file that appears whole or not at all: it is written beside its place, as path.partial-0 or the next number that is free, and commit()
+/// puts it there. What a program that was killed left there goes when the path is written again.
 class output_file {
 public:
     output_file(const char* what, std::string path);
@@ -63,9 +64,7 @@ private:
     const char* what_;
     std::string path_;
     std::string partial_;
-    int descriptor_ = -1;
-
-    void finish();
+    int descriptor_ = -1; // -1 from commit() on
 };
 
 /// A file as read-only memory. Empty files have a null data().

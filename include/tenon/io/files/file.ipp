@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,19 +102,44 @@ TENON_INLINE std::string text_of_file(const char* what, const std::string& path)
     return text;
 }
 
+// Whether an open file has this name, still.
+inline bool is_called(int descriptor, const std::string& name) {
+    struct stat open {};
+    struct stat named {};
+    return ::fstat(descriptor, &open) == 0 && ::lstat(name.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+           open.st_ino == named.st_ino;
+}
+
+// Removes a file that nobody has locked: its writer was killed. Whether there was a file.
+inline bool remove_left_behind(const std::string& partial) {
+    const int descriptor = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return false;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_called(descriptor, partial)) ::unlink(partial.c_str());
+    ::close(descriptor);
+    return true;
+}
+
+// Writers of one path at one time take the first numbers that are free; each holds a lock of its file until that has its name. So who
+// is next to write the path sees which of them were left behind, also behind some that are free again. Where there are no locks, all
+// stay.
 TENON_INLINE output_file::output_file(const char* what, std::string path) : what_(what), path_(std::move(path)) {
-    static std::atomic<unsigned> count{0};
-    // What another process left behind in a crash may have this name: then take the next.
-    for (int attempt = 0; descriptor_ < 0; ++attempt) {
-        partial_ = path_ + ".partial-" + std::to_string(::getpid()) + '-' + std::to_string(count++);
+    const auto called = [&](int n) { return path_ + ".partial-" + std::to_string(n); };
+    for (int n = 0, free = 0; free < 3; ++n) free = remove_left_behind(called(n)) ? 0 : free + 1;
+    for (int n = 0; descriptor_ < 0; ++n) {
+        partial_ = called(n);
         descriptor_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor_ < 0 && (errno != EEXIST || attempt == 100)) throw_file_error(what_, path_, errno);
+        if (descriptor_ < 0 && (errno != EEXIST || n == 10'000)) throw_file_error(what_, path_, errno);
+        // Before it was locked another may have taken it for left behind.
+        if (descriptor_ >= 0 && ((::flock(descriptor_, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) ||
+                                 !is_called(descriptor_, partial_)))
+            ::close(std::exchange(descriptor_, -1));
     }
 }
 
 TENON_INLINE output_file::~output_file() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!partial_.empty()) ::unlink(partial_.c_str());
+    if (descriptor_ < 0) return;
+    if (is_called(descriptor_, partial_)) ::unlink(partial_.c_str());
+    ::close(descriptor_);
 }
 
 TENON_INLINE void output_file::write(const void* from, std::size_t bytes) {
@@ -126,21 +151,20 @@ TENON_INLINE void output_file::write(const void* from, std::size_t bytes) {
     }
 }
 
-TENON_INLINE void output_file::finish() {
-    if (::fsync(descriptor_) < 0) throw_file_error(what_, path_, errno);
-    if (::close(std::exchange(descriptor_, -1)) < 0) throw_file_error(what_, path_, errno);
-}
-
 TENON_INLINE void output_file::rehearse() {
-    finish();
+    if (::fsync(descriptor_) < 0) throw_file_error(what_, path_, errno);
     struct stat status {};
     if (::stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) throw_file_error(what_, path_, EISDIR);
 }
 
 TENON_INLINE void output_file::commit() {
-    finish();
+    if (::fsync(descriptor_) < 0) throw_file_error(what_, path_, errno);
+    // On a network file system without locks another host may have removed it, and written its own under that name.
+    if (!is_called(descriptor_, partial_))
+        throw aborted_error(file_message(what_, path_) + "while it was written, '" + partial_ +
+                            "' was removed by another program; write it again");
     if (::rename(partial_.c_str(), path_.c_str()) < 0) throw_file_error(what_, path_, errno);
-    partial_.clear();
+    ::close(std::exchange(descriptor_, -1));
     // The new name is safe only when the folder is. Some file systems cannot sync a folder: that is not an
     // error.
     const auto slash = path_.rfind('/');
