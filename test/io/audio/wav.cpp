@@ -116,6 +116,18 @@ TEST_CASE_FIXTURE(in_folder, "each byte of G.711 is written as it was read, and 
     }
 }
 
+TEST_CASE("samples go up to the file's end where its writer could not say how many there are") {
+    const std::string good = wav(1, 1, 44100, 16, little(0x4000, 2) + little(0x8000, 2));
+    const std::size_t size = good.size() - 8; // that of the data
+    for (const std::uint64_t unknown : {std::uint64_t{0}, std::uint64_t{0xFFFFFFFF}}) {
+        std::string s = good;
+        s.replace(4, 4, little(unknown, 4)).replace(size, 4, little(unknown, 4));
+        CHECK(parse(s).samples.untyped() == tn::array<float>{{0.5f}, {-1}}.untyped());
+    }
+    // A file that is whole may have none.
+    CHECK(parse(wav(1, 1, 44100, 16, "")).samples.size() == 0);
+}
+
 TEST_CASE("what is no WAV file, or cut off, says so") {
     const auto said = [](const std::string& s) { return message_of<tn::error>([&] { parse(s); }); };
     const std::string good = wav(1, 2, 44100, 16, std::string(8, '\1'));

@@ -15,6 +15,12 @@ TEST_CASE("a vocabulary numbers words by how often they occur; others are its fi
     const temporary_folder folder;
     v.save(folder / "words");
     CHECK(tn::vocabulary::load(folder / "words").encode("sat zebra") == ids{4, 0});
+    v.save(folder / "words.gz");
+    CHECK(read_bytes(folder / "words.gz").starts_with("\x1f\x8b"));
+    CHECK(tn::vocabulary::load(folder / "words.gz").encode("sat zebra") == ids{4, 0});
+    write_bytes(folder / "crlf", "<unknown>\r\nthe\r\ncat");
+    CHECK(tn::vocabulary::load(folder / "crlf").encode("the cat") == ids{1, 2});
+    CHECK_ERROR(tn::invalid_argument_error, "end of line", tn::vocabulary({"a\r"}).save(folder / "crlf"));
     write_bytes(folder / "twice", "a\nb\na\n");
     CHECK_ERROR(tn::data_loss_error, "the word \"a\" is given twice", tn::vocabulary::load(folder / "twice"));
     CHECK(message_of<tn::out_of_range_error>([&] { (void)v.word(7); }) ==

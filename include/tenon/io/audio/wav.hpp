@@ -16,12 +16,15 @@ namespace tenon {
 enum class wav_format { uint8, int16, int24, int32, float32, mu_law, a_law };
 
 struct wav_sound {
-    array<float> samples{}; ///< [frames, channels]; integers are divided by the largest, so that they lie in [-1, 1)
+    /// [frames, channels]; integers are divided by the largest, so that they lie in [-1, 1); those of 32 bits become the nearest float, which
+    /// may be 1.
+    array<float> samples{};
     std::int64_t sample_rate = 0;          ///< frames a second
     wav_format format = wav_format::int16; ///< as it was stored; 64-bit floats are float32 here
 };
 
-/// Reads PCM of 8, 16, 24 and 32 bits, floats of 32 and 64, mu-law and A-law, with any number of channels; files packed by gzip, zlib or zstd, too.
+/// Reads PCM of 8, 16, 24 and 32 bits, floats of 32 and 64, mu-law and A-law, with any number of channels; files packed by gzip, zlib or zstd,
+/// too. Samples of a file whose writer could not say how many there are (sizes of 0, or of 2^32 - 1) go up to its end.
 ///
 /// Throws invalid_argument_error when it is no WAV file, data_loss_error when it is cut off or does not agree with itself,
 /// unimplemented_error, naming it, for another way to store samples, and what opening a file throws.

@@ -69,6 +69,8 @@ inline wav_sound sound_of(std::string_view bytes, const std::string& name) {
     const auto say = [&](const std::string& what) { return "read_wav: '" + name + "': " + what; };
     if (bytes.size() < 12 || bytes.substr(0, 4) != "RIFF" || bytes.substr(8, 4) != "WAVE")
         throw invalid_argument_error(say("no WAV file: it does not begin with \"RIFF\" and \"WAVE\""));
+    // A writer that could not go back to say how long it is, or was killed before, left a size that none has.
+    const bool unfinished = number_of_wav<std::uint32_t>(bytes, 4) == 0;
     wav_sound sound;
     unsigned tag = 0, channels = 0, bits = 0, block = 0;
     std::string_view data;
@@ -76,7 +78,7 @@ inline wav_sound sound_of(std::string_view bytes, const std::string& name) {
     for (std::size_t at = 12; at + 8 <= bytes.size() && !has_data;) {
         const std::string_view id = bytes.substr(at, 4);
         const std::uint64_t size = number_of_wav<std::uint32_t>(bytes, at + 4), left = bytes.size() - at - 8;
-        const bool stream = id == "data" && size == 0xFFFFFFFF; // whose writer could not go back
+        const bool stream = id == "data" && (size == 0xFFFFFFFF || (size == 0 && unfinished));
         if (size > left && !stream)
             throw data_loss_error(say("chunk \"" + std::string(id) + "\" at byte " + std::to_string(at) + " has " +
                                       std::to_string(size) + " bytes; " + std::to_string(left) + " are there"));
@@ -135,17 +137,7 @@ inline wav_sound sound_of(std::string_view bytes, const std::string& name) {
 } // namespace detail
 
 TENON_INLINE wav_sound read_wav(const std::string& path) {
-    std::string bytes;
-    detail::said_by("read_wav", [&] {
-        const std::unique_ptr<readable_file> file = unpacked(file_system_of(path).open(path), path);
-        for (std::size_t had = 0;; had = bytes.size()) {
-            bytes.resize(had + (std::size_t{1} << 20));
-            const std::size_t n = detail::read_fully(*file, bytes.data() + had, bytes.size() - had);
-            bytes.resize(had + n);
-            if (n == 0) break;
-        }
-    });
-    return detail::sound_of(bytes, path);
+    return detail::sound_of(detail::unpacked_text("read_wav", path), path);
 }
 
 TENON_INLINE wav_sound parse_wav(std::span<const std::byte> bytes, const std::string& name) {

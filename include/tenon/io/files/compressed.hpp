@@ -32,6 +32,8 @@ std::unique_ptr<writable_file> packed(std::unique_ptr<writable_file> file, const
 
 namespace detail {
 
+/// All that is in a file, unpacked; `who` begins messages.
+std::string unpacked_text(const char* who, const std::string& path);
 /// Bytes in memory that outlive it, as a file.
 std::unique_ptr<readable_file> file_of_bytes(const void* bytes, std::size_t size);
 /// Deflate never packs better than 1 : 1032 (zlib's technical notes).

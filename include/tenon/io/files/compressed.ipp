@@ -119,6 +119,19 @@ TENON_INLINE compression compression_of(std::unique_ptr<readable_file>& file) {
     return kind;
 }
 
+TENON_INLINE std::string unpacked_text(const char* who, const std::string& path) {
+    return said_by(who, [&] {
+        const std::unique_ptr<readable_file> file = unpacked(file_system_of(path).open(path), path);
+        std::string bytes;
+        for (std::size_t had = 0;; had = bytes.size()) {
+            bytes.resize(had + (std::size_t{1} << 20));
+            const std::size_t n = read_fully(*file, bytes.data() + had, bytes.size() - had);
+            bytes.resize(had + n);
+            if (n == 0) return bytes;
+        }
+    });
+}
+
 TENON_INLINE std::int64_t most_unpacked(std::int64_t packed, compression how) {
     if (packed < 0) return -1;
     const std::int64_t each = how == compression::zstd ? best_zstd : best_compression;

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <tenon/io/files/file.hpp>
+#include <tenon/io/files/compressed.hpp>
 #include <tenon/io/json/json_parse.hpp>
 #include <tenon/io/json/json_reader.hpp>
 #include <tenon/io/text/json_tokenizer.hpp>
@@ -440,7 +440,7 @@ TENON_INLINE std::string json_tokenizer::decode(std::span<const std::int32_t>, t
 #endif
 
 TENON_INLINE json_tokenizer json_tokenizer::load(const std::string& path) {
-    return parse(detail::text_of_file("json_tokenizer::load", path), path);
+    return parse(detail::unpacked_text("json_tokenizer::load", path), path);
 }
 
 } // namespace tenon

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/io/files/file.hpp>
+#include <tenon/io/files/compressed.hpp>
 #include <tenon/io/text/pair_merges.hpp>
 #include <tenon/io/text/tokenizer.hpp>
 
@@ -49,9 +50,11 @@ template <class F> void for_each_piece(std::string_view text, F&& f) {
 }
 
 inline void write_whole_file(const char* what, const std::string& path, const std::string& text) {
-    output_file file(what, path);
-    file.write(text.data(), text.size());
-    file.commit();
+    said_by(what, [&] {
+        const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
+        file->write(text.data(), text.size());
+        file->commit();
+    });
 }
 
 using byte_pair = std::pair<std::int32_t, std::int32_t>;
@@ -108,11 +111,12 @@ TENON_INLINE vocabulary vocabulary::of(std::span<const std::string> texts, const
 }
 
 TENON_INLINE vocabulary vocabulary::load(const std::string& path) {
-    const std::string text = detail::text_of_file("vocabulary::load", path);
+    const std::string text = detail::unpacked_text("vocabulary::load", path);
     std::vector<std::string> words;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
         words.push_back(text.substr(at, end - at));
+        if (words.back().ends_with('\r')) words.back().pop_back();
         at = end + 1;
     }
     try {
@@ -124,7 +128,7 @@ TENON_INLINE vocabulary vocabulary::load(const std::string& path) {
 TENON_INLINE void vocabulary::save(const std::string& path) const {
     std::string text;
     for (const std::string& w : words_) {
-        if (w.find('\n') != std::string::npos)
+        if (w.find('\n') != std::string::npos || w.ends_with('\r'))
             throw invalid_argument_error("vocabulary::save: '" + path + "': a word has an end of line in it");
         text += w + '\n';
     }
@@ -255,7 +259,7 @@ TENON_INLINE byte_pair_tokenizer byte_pair_tokenizer::parse(std::string_view tex
     return made;
 }
 TENON_INLINE byte_pair_tokenizer byte_pair_tokenizer::load(const std::string& path) {
-    return parse(detail::text_of_file("byte_pair_tokenizer::load", path), path);
+    return parse(detail::unpacked_text("byte_pair_tokenizer::load", path), path);
 }
 TENON_INLINE void byte_pair_tokenizer::save(const std::string& path) const {
     std::string text(detail::byte_pairs_title);
