@@ -407,6 +407,15 @@ TEST_CASE_FIXTURE(in_folder, "several arrays are written as one .npz file, store
     CHECK(folder.file_count() == 1);
 }
 
+TEST_CASE_FIXTURE(in_folder, "npz: more arrays than 16 bits count") {
+    // As zipfile of Python writes it, too: their number stands in the larger end alone, whose sizes would fit into 32 bits.
+    std::vector<tn::named_array> all;
+    for (int i = 0; i < 65'537; ++i)
+        all.push_back({std::to_string(i), tn::any_array::zeros(tn::element_type::int8, {})});
+    tn::write_npz(folder / "many.npz", all);
+    CHECK(tn::read_npz(folder / "many.npz").size() == 65'537);
+}
+
 TEST_CASE_FIXTURE(in_folder, "an .npy file is mapped: its elements lie in the file's own memory") {
     const tn::array<double> a{{1, 2, 3}, {4, 5, 6}};
     tn::write_npy(folder / "a.npy", a.untyped());
@@ -422,4 +431,12 @@ TEST_CASE_FIXTURE(in_folder, "an .npy file is mapped: its elements lie in the fi
     write_bytes(folder / "swapped.npy", bytes);
     CHECK_ERROR(tn::unimplemented_error, "of the other byte order", tn::map_npy(folder / "swapped.npy"));
     CHECK_ERROR(tn::not_found_error, "nothing.npy", tn::map_npy(folder / "nothing.npy"));
+    tn::write_npy(folder / "a.npy.gz", a.untyped());
+    CHECK_ERROR(tn::unimplemented_error, "a.npy.gz': it is packed; read_npy reads it",
+                tn::map_npy(folder / "a.npy.gz"));
+    bytes.replace(bytes.find(">f8"), 3, "<f8");
+    bytes.replace(bytes.find(", 'shape': (2, 3), }                    "), 40,
+                  ", 'shape': (2, 999999999999999999), }    ");
+    write_bytes(folder / "huge.npy", bytes);
+    CHECK_ERROR(tn::invalid_argument_error, "huge.npy': array: ", tn::map_npy(folder / "huge.npy"));
 }

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <memory>
 #include <string_view>
 
@@ -92,23 +90,20 @@ TENON_INLINE any_array parse_npy(std::span<const std::byte> bytes, const std::st
 TENON_INLINE any_array map_npy(const std::string& path) {
     const auto say = [&](const std::string& what) { return "map_npy: '" + path + "': " + what; };
     auto map = std::make_unique<detail::mapped_file>("map_npy", path);
-    const auto* const bytes = reinterpret_cast<const char*>(map->data());
-    std::size_t at = 0, header_bytes = 0;
+    std::unique_ptr<readable_file> bytes = detail::file_of_bytes(map->data(), map->size());
+    if (detail::compression_of(bytes) != compression::none)
+        throw unimplemented_error(say("it is packed; read_npy reads it"));
+    std::size_t header_bytes = 0;
     const detail::npy_header h = detail::read_npy_header(
-        [&](char* to, std::size_t n) {
-            n = std::min(n, map->size() - at);
-            if (n > 0) std::memcpy(to, bytes + at, n);
-            at += n;
-            return n;
-        },
-        say, header_bytes);
+        [&](char* to, std::size_t n) { return detail::read_fully(*bytes, to, n); }, say, header_bytes);
     if (h.text_units > 0) throw unimplemented_error(say("it has texts; read_npy reads them"));
     if (h.fortran && h.type.extents.rank() > 1)
         throw unimplemented_error(say("its elements lie by columns (Fortran); read_npy reads them"));
     if (h.swapped) throw unimplemented_error(say("its elements are of the other byte order; read_npy reads them"));
     if (h.type.element == element_type::boolean)
         throw unimplemented_error(say("it has bools, of which each must be looked at; read_npy reads them"));
-    const std::int64_t elements = checked_elements(h.type.element, h.type.extents);
+    const std::int64_t elements =
+        detail::said_by("map_npy: '" + path + "'", [&] { return checked_elements(h.type.element, h.type.extents); });
     const std::uint64_t wanted = static_cast<std::uint64_t>(elements) * size_of(h.type.element);
     if (map->size() - header_bytes != wanted)
         throw data_loss_error(say(to_string(h.type) + " needs " + std::to_string(wanted) + " bytes; there are " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -203,7 +204,7 @@ private:
         std::uint64_t bytes = number<std::uint32_t>(end, 12), offset = number<std::uint32_t>(end, 16);
         std::uint64_t behind = size_ - tail + at; // the directory
         count_ = number<std::uint16_t>(end, 10);
-        if ((bytes == 0xFFFFFFFF || offset == 0xFFFFFFFF) && at >= 20 &&
+        if ((bytes == 0xFFFFFFFF || offset == 0xFFFFFFFF || count_ == 0xFFFF) && at >= 20 &&
             last.compare(at - 20, 4, std::string_view("PK\6\7", 4)) == 0) {
             behind = number<std::uint64_t>(last, at - 20 + 8);
             const std::string larger = bytes_at(behind, 56, "its larger end");
@@ -409,14 +410,14 @@ TENON_INLINE void write_npz(const std::string& path, std::span<const named_array
                             [[maybe_unused]] const npz_options& o) {
     const std::string who = "write_npz: '" + path + "'";
 #if TENON_WITH_ZLIB
-    std::vector<std::string> heads, names;
+    std::vector<std::string> heads;
+    std::set<std::string> names;
     for (const named_array& a : arrays) {
         if (a.name.empty()) throw invalid_argument_error(who + ": an array has no name");
         if (a.name.size() > 60000)
             throw invalid_argument_error(who + ": a name has " + std::to_string(a.name.size()) + " bytes");
-        if (std::find(names.begin(), names.end(), a.name) != names.end())
+        if (!names.insert(a.name).second)
             throw invalid_argument_error(who + ": the name \"" + a.name + "\" is given twice");
-        names.push_back(a.name);
         heads.push_back(detail::npy_head(a.value, who + ": \"" + a.name + '"'));
     }
     detail::said_by("write_npz", [&] {
@@ -428,7 +429,7 @@ TENON_INLINE void write_npz(const std::string& path, std::span<const named_array
                 stored = stored.copy();
                 detail::swap_bytes(stored);
             }
-            zip.add(names[i] + ".npy", heads[i], stored);
+            zip.add(arrays[i].name + ".npy", heads[i], stored);
         }
         zip.finish();
         file->commit();
