@@ -65,6 +65,34 @@ TEST_CASE_FIXTURE(in_folder, "a sample that lacks a file is an error that names 
           std::vector<sample>{{"2", "b", "c"}});
 }
 
+TEST_CASE_FIXTURE(in_folder,
+                  "as in WebDataset, what has no key and extension is of no sample, and case is none of an extension") {
+    write_bytes(folder / "a.tar", entry("README", "x") + entry("a/", "", '\0') + entry("a/._1.jpg", "mac") +
+                                      entry("a/1.JPG", "one") + entry("a/LICENSE", "x") + entry("a/1.cls", "1") +
+                                      entry("a/2.jpg", "two") + entry("a/2.CLS", "2") + entry("__meta__", "{}") + end);
+    const auto set = tn::data::tar<"jpg", "cls">(folder / "a.tar");
+    CHECK(all(set) == std::vector<sample>{{"a/1", "one", "1"}, {"a/2", "two", "2"}});
+    // Who names both cases has both.
+    write_bytes(folder / "b.tar", entry("1.JPG", "large") + entry("1.jpg", "small") + end);
+    CHECK(all(tn::data::tar<"jpg", "JPG">(folder / "b.tar")) == std::vector<sample>{{"1", "small", "large"}});
+}
+
+TEST_CASE_FIXTURE(in_folder, "a sample that has a file twice is an error, and none of its files is lost in silence") {
+    write_bytes(folder / "a.tar", entry("1.jpg", "a") + entry("1.cls", "1") + entry("1.jpg", "b") +
+                                      entry("2.jpg", "c") + entry("2.cls", "2") + end);
+    auto it = tn::data::tar<"jpg", "cls">(folder / "a.tar").iterate();
+    CHECK_ERROR(tn::invalid_argument_error, "sample \"1\" has two files .jpg", (void)it.next());
+    CHECK(std::get<0>(it.next().value()) == "2");
+    CHECK(!it.next());
+}
+
+TEST_CASE_FIXTURE(in_folder, "the records of a pax header may be large attributes") {
+    write_bytes(folder / "a.tar",
+                entry("p", pax("SCHILY.xattr.user.note=" + std::string(100'000, 'v')) + pax("path=1.jpg"), 'x') +
+                    entry("x", "one") + entry("1.cls", "1") + end);
+    CHECK(all(tn::data::tar<"jpg", "cls">(folder / "a.tar")) == std::vector<sample>{{"1", "one", "1"}});
+}
+
 TEST_CASE("what is wrong in an archive comes behind what is whole, and before what can be read behind it") {
     const temporary_folder folder;
     const auto seen = [&](const std::string& bytes, const tn::data::tar_options& o = {}) {

@@ -11,7 +11,8 @@
 #include <tenon/io/records/tar.hpp>
 
 /// Samples in tar archives, as WebDataset has them: consecutive files whose names are the same up to the first dot of the last part are
-/// one sample, "train/0017.jpg" and "train/0017.cls", say.
+/// one sample, "train/0017.jpg" and "train/0017.cls", say. A file whose name has no dot there, or begins with it ("._0017.jpg", as macOS
+/// adds), is of no sample.
 ///
 ///     const auto samples = tn::data::tar<"jpg", "cls">(tn::matching_files("shards/train-*.tar"));
 ///     // of texts: the key "train/0017", the bytes of each file
@@ -54,7 +55,8 @@ template <class, std::size_t> using text_for = std::string;
 namespace tenon::data {
 
 /// The samples of archives, one after another: each its key, then the bytes of its file with each of these extensions, all that follows
-/// the first dot. Files with others are left out. What tar_reader throws comes behind the samples whose files are all there.
+/// the first dot, in whichever case. Files with others are left out; a sample that has one twice is an invalid_argument_error, and the next
+/// follows. What tar_reader throws comes behind the samples whose files are all there.
 template <fixed_string... Extensions> auto tar(const name_list& files, const tar_options& o = {}) {
     static_assert(sizeof...(Extensions) > 0,
                   "tenon::data::tar: name the extensions that make a sample: tar<\"jpg\", \"cls\">(files)");

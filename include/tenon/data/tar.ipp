@@ -1,17 +1,23 @@
 #pragma once
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <tenon/data/tar.hpp>
 
 namespace tenon::detail {
 
-// What is before the first dot of a name's last part; the extension is what is behind it.
+// What is before the first dot of a name's last part; the extension is what is behind it. Nothing where either is not there.
 inline std::string_view key_of_sample(std::string_view name) {
-    const std::size_t slash = name.rfind('/');
-    const std::size_t dot = name.find('.', slash == std::string_view::npos ? 0 : slash + 1);
-    return name.substr(0, dot);
+    const std::size_t last = name.rfind('/') + 1; // 0 where there is no slash
+    const std::size_t dot = name.find('.', last);
+    return dot == std::string_view::npos || dot == last ? std::string_view() : name.substr(0, dot);
+}
+
+inline bool is_same_but_for_case(std::string_view a, std::string_view b) {
+    const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return small(x) == small(y); });
 }
 
 TENON_INLINE bool tar_samples::peek() {
@@ -21,8 +27,8 @@ TENON_INLINE bool tar_samples::peek() {
             reader_.emplace(files_[file_++], options_.limits);
         }
         tar_entry e;
-        if (reader_->next(e)) ahead_ = std::move(e);
-        else reader_.reset(); // so it is behind what is damaged: the next file is tried then
+        if (!reader_->next(e)) reader_.reset(); // so it is behind what is damaged: the next file is tried then
+        else if (!key_of_sample(e.name).empty()) ahead_ = std::move(e);
     }
     return true;
 }
@@ -36,13 +42,18 @@ TENON_INLINE bool tar_samples::next(std::vector<std::string>& sample) {
         sample[0] = key;
         std::vector<bool> there(extensions_.size());
         bool same = true;
+        std::string twice;
         while (same) {
-            const std::string_view name = ahead_->name;
-            const std::string extension(name.size() > key.size() ? name.substr(key.size() + 1) : std::string_view());
-            const auto which = std::find(extensions_.begin(), extensions_.end(), extension) - extensions_.begin();
-            if (which < static_cast<std::ptrdiff_t>(extensions_.size())) {
-                sample[static_cast<std::size_t>(which) + 1] = std::move(ahead_->bytes);
-                there[static_cast<std::size_t>(which)] = true;
+            const std::string_view extension = std::string_view(ahead_->name).substr(key.size() + 1);
+            auto at = std::find(extensions_.begin(), extensions_.end(), extension);
+            if (at == extensions_.end())
+                at = std::find_if(extensions_.begin(), extensions_.end(),
+                                  [&](const std::string& e) { return is_same_but_for_case(e, extension); });
+            if (at != extensions_.end()) {
+                const auto which = static_cast<std::size_t>(at - extensions_.begin());
+                if (there[which]) twice = *at;
+                sample[which + 1] = std::move(ahead_->bytes);
+                there[which] = true;
             }
             ahead_.reset();
             // A sample does not go from one archive to the next.
@@ -53,6 +64,9 @@ TENON_INLINE bool tar_samples::next(std::vector<std::string>& sample) {
                 same = false;
             }
         }
+        if (!twice.empty())
+            throw invalid_argument_error("tar: '" + in + "': sample \"" + key + "\" has two files ." + twice +
+                                         "; files of one sample have a name that no other has");
         const auto lacks = std::find(there.begin(), there.end(), false);
         if (lacks == there.end()) return true;
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

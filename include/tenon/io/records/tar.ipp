@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/records/tar.hpp>
@@ -12,7 +13,7 @@ namespace tenon {
 
 namespace detail {
 inline constexpr std::size_t tar_block = 512;
-inline constexpr std::uint64_t longest_tar_name = 1 << 16; // of a name, and of the records of pax
+inline constexpr std::uint64_t longest_tar_name = 1 << 20; // of a name, and of the records of pax, also of attributes
 
 inline std::string_view tar_text(const char* field, std::size_t bytes) {
     return {field, std::min(bytes, std::strlen(std::string(field, bytes).c_str()))};
@@ -170,6 +171,7 @@ TENON_INLINE bool tar_reader::next(tar_entry& e) {
             throw unimplemented_error("tar: '" + name_ + "': " + name +
                                       " is stored without its holes, which is not read: pack it without --sparse");
         if (kind != '0' && kind != '\0' && kind != '7') continue;
+        if (kind == '\0' && name.ends_with('/')) continue; // a folder, before there was ustar
         e.name = std::move(name);
         e.bytes = std::move(bytes);
         return true;
