@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <tenon/core/text/columns.hpp>
+#include <tenon/core/text/number_text.hpp>
 #include <tenon/data/progress.hpp>
 
 namespace tenon {
@@ -130,7 +131,7 @@ TENON_INLINE std::vector<std::string> progress_bar::facts(double rate, double no
     if (samples_per_step_ > 0)
         all.push_back(detail::rate_text(rate * static_cast<double>(samples_per_step_)) + " samples/s");
     for (const auto& [name, value] : values_)
-        all.push_back(detail::without_controls(name) + ' ' + detail::printed("%.4g", value));
+        all.push_back(detail::without_controls(name) + ' ' + detail::text_of_number(value, 4));
     std::string time = detail::duration_text(now - start_);
     if (total_ > done_ && !is_finished_ && rate > 0)
         time += ", " + detail::duration_text(static_cast<double>(total_ - done_) / rate) + " left";

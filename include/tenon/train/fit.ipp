@@ -97,11 +97,8 @@ private:
 
 inline std::string said_metrics(const fit_options& o, const std::vector<double>& values) {
     std::string text;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        char number[32];
-        std::snprintf(number, sizeof number, "%.4g", values[i]);
-        text += (i > 0 ? ", " : "") + o.metrics[i] + " " + number;
-    }
+    for (std::size_t i = 0; i < values.size(); ++i)
+        text += (i > 0 ? ", " : "") + o.metrics[i] + " " + text_of_number(values[i], 4);
     return text;
 }
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -44,6 +45,11 @@ TEST_CASE("numbers have the fewest digits that tell them apart, at most eight") 
     const float inf = std::numeric_limits<float>::infinity();
     CHECK(to_string(array<float>{std::numeric_limits<float>::quiet_NaN(), 1}) == "float[2] [nan,   1]");
     CHECK(to_string(array<tn::half>{std::numeric_limits<tn::half>::quiet_NaN()}) == "half[1] [nan]");
+    // A processor's own NaN, that of 0 / 0, has its sign set; NumPy says nan, too.
+    const double negative = std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0);
+    CHECK(to_string(array<double>{negative, -1}) == "double[2] [nan,  -1]");
+    CHECK(to_string(array<float>{static_cast<float>(negative)}) == "float[1] [nan]");
+    CHECK(to_string(array<tn::half>{tn::half(static_cast<float>(negative))}) == "half[1] [nan]");
     CHECK(to_string(array<float>{inf, -inf, 1}) == "float[3] [ inf, -inf,    1]");
     CHECK(to_string(array<float>{1e-20F, 1}) == "float[2] [1e-20,     1]");
 }

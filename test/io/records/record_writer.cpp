@@ -84,10 +84,14 @@ TEST_CASE_FIXTURE(in_folder, "CSV: numbers are read as they were written") {
         floats.push_back(f);
     }
     tn::csv_writer out(folder / "a", {"d", "f", "h"});
+    const double negative =
+        std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0); // of a NaN the sign says nothing
+    out.row(negative, static_cast<float>(negative), tn::half(static_cast<float>(negative)));
     for (std::size_t i = 0; i < doubles.size(); ++i) out.row(doubles[i], floats[i], tn::half(floats[i]));
     out.commit();
-    const strings lines = all_of(*tn::open_records("read", folder / "a", {.skip_header_lines = 1}));
+    const strings lines = all_of(*tn::open_records("read", folder / "a", {.skip_header_lines = 2}));
     REQUIRE(lines.size() == doubles.size());
+    CHECK(read_bytes(folder / "a").starts_with("d,f,h\nnan,nan,nan\n"));
     for (std::size_t i = 0; i < lines.size(); ++i) {
         double d = 0;
         float f = 0;

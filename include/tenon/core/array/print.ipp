@@ -48,6 +48,7 @@ template <class T> std::string element_text(const T& value) {
         }
         return element_text(shown);
     } else {
+        if (std::isnan(value)) return "nan"; // its sign says nothing
         const auto shortest = std::to_chars(buffer, end, value);
         const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
         char* exponent = std::find(buffer, shortest.ptr, 'e');

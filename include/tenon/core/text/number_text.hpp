@@ -13,8 +13,8 @@ namespace tenon::detail {
 float read_float(const char* begin, const char* end);
 double read_double(const char* begin, const char* end);
 
-/// v in the fewest digits that are read as v again: "0.1", "1e-07", "inf". What a message says of a number that need not be whole
-/// (std::to_string makes 0.000000 of what is small; test/layout finds it).
+/// v in the fewest digits that are read as v again: "0.1", "1e-07", "inf"; each NaN is "nan". What a message says of a number that need
+/// not be whole (std::to_string makes 0.000000 of what is small; test/layout finds it).
 std::string text_of_number(float v);
 std::string text_of_number(double v);
 /// v with so many digits at most, at most 17, as printf's "%.*g" has it where the decimal point is one.

@@ -38,6 +38,7 @@ TENON_INLINE double read_double(const char* begin, const char* end) { return rea
 
 // libc++ has had to_chars of floating numbers since version 14, long before the macro for both.
 template <class T> std::string shortest_text(T v) {
+    if (v != v) return "nan"; // whatever its sign, which says nothing
     char text[64];
     return std::string(text, std::to_chars(text, text + sizeof text, v).ptr);
 }
@@ -45,6 +46,7 @@ TENON_INLINE std::string text_of_number(float v) { return shortest_text(v); }
 TENON_INLINE std::string text_of_number(double v) { return shortest_text(v); }
 
 TENON_INLINE std::string text_of_number(double v, int digits) {
+    if (v != v) return "nan";
     char text[32];
     return std::string(text, std::to_chars(text, text + sizeof text, v, std::chars_format::general, digits).ptr);
 }

@@ -103,6 +103,7 @@ TENON_INLINE csv_writer& csv_writer::field(std::string_view text) {
 
 namespace detail {
 template <class T> std::string_view shortest(T value, char (&to)[32]) {
+    if (value != value) return "nan"; // whatever its sign
     return {to, static_cast<std::size_t>(std::to_chars(to, to + sizeof to, value).ptr - to)};
 }
 } // namespace detail
