@@ -243,6 +243,10 @@ TEST_CASE_FIXTURE(in_graph, "a label that is no class fails the step, naming lab
         CHECK(contains(message, "label " + std::to_string(bad) + " of row 2"));
         CHECK(contains(message, "10 classes"));
     }
+    const auto none = tn::placeholder<float, shape<batch, 0>>("none");
+    CHECK_ERROR(tn::invalid_argument_error, "label 5 of row 0 is of no class: the last size of the logits is 0",
+                s.run(tn::feed(none, array<float>(extents{1, 0})), tn::feed(labels, array<std::int32_t>{5}),
+                      tn::sparse_softmax_cross_entropy(none, labels)));
     const auto good =
         s.run(tn::feed(x, array<float>(extents{3, 10})), tn::feed(labels, array<std::int32_t>{0, 9, 5}), loss);
     CHECK(good[2] == doctest::Approx(std::log(10.0)));

@@ -265,8 +265,10 @@ inline any_tensor as_column(const any_tensor& g) { return untyped::expand_dims(g
 
 TENON_INLINE std::string sparse_softmax_cross_entropy_op::refusal(const std::string& node, std::int64_t label,
                                                                   std::int64_t row, std::int64_t classes) {
-    return node + ": label " + std::to_string(label) + " of row " + std::to_string(row) + " is not one of the " +
-           std::to_string(classes) + " classes; labels run from 0 to " + std::to_string(classes - 1);
+    const std::string which = node + ": label " + std::to_string(label) + " of row " + std::to_string(row);
+    if (classes == 0) return which + " is of no class: the last size of the logits is 0, so there is none";
+    return which + " is not one of the " + std::to_string(classes) + " classes; labels run from 0 to " +
+           std::to_string(classes - 1);
 }
 TENON_INLINE void sparse_softmax_cross_entropy_op::gradient(gradient_context& g) {
     any_tensor dx;
