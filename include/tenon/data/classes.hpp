@@ -22,8 +22,8 @@ namespace tenon::data {
 std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> stratified_split(std::span<const std::int32_t> labels,
                                                                                  double share, std::uint64_t seed = 0);
 
-/// n / (classes * members) for each class: weights by which all classes count alike, and whose mean over the members of all is 1. 0 for a
-/// class without members. invalid_argument_error, naming it, for a label outside 0 .. classes - 1.
+/// n / (classes * members) for each class: weights by which all classes count alike, and whose mean over all members is 1 where each class
+/// has some. 0 for a class without members. invalid_argument_error, naming it, for a label outside 0 .. classes - 1.
 std::vector<double> class_weights(std::span<const std::int32_t> labels, std::int32_t classes);
 
 /// The same for each member: what weighted_places() and a weighted loss take.
