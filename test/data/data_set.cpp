@@ -301,6 +301,25 @@ TEST_CASE("what is kept in a file is there for the next program, once it was gon
     second.restore(first.save());
     CHECK(std::get<0>(*second.next()) == 1);
     CHECK_THROWS_AS(all_of(tn::data::range(5).cache(folder / "kept")), tn::data_loss_error);
+    // What was at its end stays there.
+    auto third = make().iterate();
+    while (third.next()) {
+    }
+    second.restore(third.save());
+    CHECK(!second.next());
+    CHECK(!second.next());
+    // A file that was cut off between two elements, or has none, is not taken for a shorter data set.
+    std::vector<std::string> records;
+    for (const std::string& r : tn::data::tf_records(folder / "kept")) records.push_back(r);
+    for (const std::size_t left : {records.size() - 1, std::size_t{3}, std::size_t{0}}) {
+        tn::tfrecord_writer out(folder / "kept");
+        for (std::size_t i = 0; i < left; ++i) out.write(records[i]);
+        out.commit();
+        CHECK_ERROR(tn::data_loss_error, "kept' is cut off behind " + std::to_string(left) + " elements; remove it",
+                    count(make()));
+        CHECK(all_of(make().ignore_errors().map_host([](std::int64_t x, const std::string&) { return x; })).size() ==
+              left);
+    }
 }
 
 TEST_CASE("numbers that make no sense are refused where the step is made") {

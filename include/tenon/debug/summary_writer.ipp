@@ -118,7 +118,8 @@ TENON_INLINE void summary_writer::image(std::string_view tag, const any_array& p
         any_array one(element_type::uint8, extents{height, width, channels});
         std::copy_n(bytes.data<std::uint8_t>() + i * size, size, one.data<std::uint8_t>());
         const std::string name = std::string(tag) + (several ? "/" + std::to_string(i) : "");
-        state_->add_summary(step, detail::image_summary(name, height, width, channels, images.encode_png(one)));
+        const auto png = detail::said_by("summary_writer: the image " + name, [&] { return images.encode_png(one); });
+        state_->add_summary(step, detail::image_summary(name, height, width, channels, png));
     }
 }
 

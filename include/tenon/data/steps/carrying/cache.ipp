@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -106,21 +107,27 @@ private:
         std::unique_ptr<element_stream> from_;
     };
 
-    // A TFRecord file of elements as state_writer writes them: whole, or not there.
+    // A TFRecord file of elements as state_writer writes them: whole, or not there. Its last record says that it is the last: a file that was
+    // cut off between two would be a shorter data set.
     class file_stream final : public element_stream {
     public:
         file_stream(const cached_node& n, pipeline& p) : node_(n), pipeline_(p) { begin(); }
         bool next(data_element& x) override {
+            if (ended_) return false;
             if (reads_) {
                 std::string_view record;
-                if (!reads_->next(record)) return false;
+                ended_ = !reads_->next(record);
+                if (ended_)
+                    throw data_loss_error("cache: '" + node_.path_ + "' is cut off behind " + std::to_string(given_) +
+                                          " elements; remove it, and it is made again");
+                ended_ = record == end;
+                if (ended_) return false;
                 state_reader from(record, "'" + node_.path_ + "'");
                 x = from.element(node_.components());
                 from.require_end();
                 ++given_;
                 return true;
             }
-            if (ended_) return false;
             if (from_->next(x)) {
                 state_writer to;
                 to.element(x);
@@ -128,6 +135,7 @@ private:
                 ++given_;
                 return true;
             }
+            writes_->write(end);
             writes_->commit();
             ended_ = true;
             return false;
@@ -135,12 +143,12 @@ private:
         // The elements that were given are gone through again: they are in the file, or come of the steps before.
         void save(state_writer& to) override {
             to.number(given_);
-            to.number(reads_ != nullptr);
+            to.number(!reads_ ? 0 : ended_ ? 2 : 1);
             if (reads_) save_mark(to, *reads_);
         }
         void restore(state_reader& from) override {
             const std::uint64_t given = from.number();
-            const bool was_read = from.version() > 1 && from.number(0, 1) != 0;
+            const std::uint64_t was_read = from.version() > 1 ? from.number(0, 2) : 0;
             record_position at;
             file_mark mark;
             if (was_read) restore_mark(from, at, mark);
@@ -148,6 +156,7 @@ private:
             if (was_read && reads_) {
                 require_same_file(from, node_.path_, reads_->return_to(at, mark, !pipeline_.options().copied_files));
                 given_ = given;
+                ended_ = was_read == 2;
                 return;
             }
             data_element x;
@@ -156,6 +165,7 @@ private:
         }
 
     private:
+        static constexpr std::string_view end = "end"; // shorter than any element
         void begin() {
             given_ = 0;
             ended_ = false;
