@@ -116,6 +116,159 @@ TEST_CASE_FIXTURE(in_folder, "fit: goes on where its last checkpoint is") {
     CHECK(std::get<2>(rest) == "goes on after epoch 3");
 }
 
+namespace fitting {
+// A training whose best epoch is neither the first nor the last, with all that a program which is started again has to find again: an order of data,
+// random numbers, slots, an average of weights, patience.
+struct long_problem {
+    own_graph graph;
+    bool is_seeded = (graph.set_seed(7), true);
+    tn::tensor<double, tn::shape<batch>> x = tn::placeholder<double, tn::shape<batch>>("x");
+    tn::variable_tensor<double, tn::shape<>> w = tn::variable("w", -1.0);
+    tn::tensor<double, tn::shape<>> loss = tn::mean(tn::square(x - w));
+    tn::tensor<double, tn::shape<>> noisy = loss + w * tn::random_normal<double, tn::shape<>>();
+    tn::moving_average average{0.5};
+    tn::operation train = average.after(tn::momentum(0.03, 0.5).minimize(noisy));
+    tn::session sess;
+};
+
+struct ended {
+    std::vector<double> values; // of all variables
+    int best_epoch, last_epoch;
+    bool stopped_early;
+    std::vector<double> best; // what was measured
+    bool operator==(const ended&) const = default;
+};
+// What stops it is thrown.
+struct killed {};
+
+// One program: `stops` is asked after each step (true) and epoch (false), and kills by throwing or ends by returning true.
+inline ended run_long(const std::string& checkpoint, const std::function<bool(bool)>& stops, tn::fit_options o = {}) {
+    long_problem p;
+    tn::minibatches data({.size = 2, .seed = 3}, numbers({2, 1, 5, 4, 3}));
+    const auto step = p.sess.callable(tn::feeds(p.x), tn::fetches(p.train, p.loss));
+    const auto test = p.sess.callable(tn::feeds(p.x), tn::fetches(p.loss));
+    o.epochs = 30;
+    o.patience = 3;
+    o.checkpoint = checkpoint;
+    o.keep = 1;
+    o.average = &p.average;
+    o.log = [](const std::string&) {};
+    int last = 0;
+    if (stops) o.after_step.push_back([&](tn::fit_progress& f) { f.stop = stops(true); });
+    o.after_epoch.push_back([&](tn::fit_progress& f) {
+        last = f.epoch.epoch;
+        if (stops) f.stop = stops(false) || f.stop;
+    });
+    const tn::fit_history h = tn::fit(p.sess, o, step, data, test, of({{1.5}}));
+    ended e{{}, h.best_epoch, last, h.stopped_early, h.best().validation};
+    e.best.insert(e.best.end(), h.best().training.begin(), h.best().training.end());
+    e.best.push_back(static_cast<double>(h.best().steps));
+    for (const tn::any_tensor& v : tn::graph::current().collection(tn::global_variables)) {
+        if (v.name() == "fit_epochs") continue;
+        const tn::any_array value = std::move(p.sess.run_untyped({}, {v})[0]);
+        e.values.push_back(value.element() == tn::element_type::int64 ? static_cast<double>(*value.data<std::int64_t>())
+                                                                      : *value.data<double>());
+    }
+    return e;
+}
+} // namespace fitting
+
+TEST_CASE_FIXTURE(in_folder,
+                  "fit: a training that is stopped at any instant, and started again, ends as one that was not") {
+    int instants = 0;
+    ended whole = run_long(folder / "whole", [&](bool) { return ++instants, false; });
+    REQUIRE(whole.best_epoch > 2);
+    REQUIRE(whole.last_epoch == whole.best_epoch + 3);
+    REQUIRE(whole.stopped_early);
+    REQUIRE(instants == 4 * whole.last_epoch);
+    const auto same = [&](const ended& e) {
+        CHECK(e.values == whole.values);
+        CHECK(e.best_epoch == whole.best_epoch);
+        CHECK(e.stopped_early);
+        CHECK(e.best == whole.best);
+    };
+    // An end that was asked for is an end only of what could have gone on.
+    for (const bool kills : {true, false})
+        for (int at = 1; at <= instants; ++at) {
+            CAPTURE(kills);
+            CAPTURE(at);
+            const std::string name = folder / ("m" + std::to_string(at) + (kills ? "k" : "s"));
+            int now = 0;
+            try {
+                (void)run_long(name, [&](bool) {
+                    if (++now == at && kills) throw killed();
+                    return now == at;
+                });
+            } catch (const killed&) {
+            }
+            same(run_long(name, {}));
+            same(run_long(name, {})); // what has ended stays so
+        }
+    // A step at a time.
+    for (int i = 0; i < instants; ++i) (void)run_long(folder / "steps", [](bool) { return true; });
+    same(run_long(folder / "steps", {}));
+}
+
+TEST_CASE_FIXTURE(in_folder,
+                  "fit: a best epoch that cannot be compared with is said, and the best is one of those that follow") {
+    const auto data = [](int epoch) { return of({{static_cast<double>(epoch)}}); };
+    std::vector<std::string> lines;
+    const auto run = [&](const std::string& name, const tn::fit_options& options) {
+        problem p;
+        tn::fit_options o = options;
+        o.checkpoint = folder / name;
+        o.keep = 1;
+        o.log = [&](const std::string& l) { lines.push_back(l); };
+        lines.clear();
+        return tn::fit(p.sess, o, p.step(), data, p.test(), of({{1.0}}));
+    };
+    const auto said = [&](const char* what) {
+        return std::any_of(lines.begin(), lines.end(), [&](const std::string& l) { return contains(l, what); });
+    };
+    // Of epochs 1 .. 5 the second is the best.
+    for (const char* name : {"other", "old", "lost"}) REQUIRE(run(name, {.epochs = 5}).best_epoch == 2);
+    CHECK(run("other", {.epochs = 5}).best().epoch == 2);
+    CHECK(run("other", {.epochs = 6, .larger_is_better = true}).best_epoch == 6);
+    CHECK(said("the best of those epochs is not known: they were measured otherwise"));
+    // What older versions wrote.
+    const std::string manifest = folder / "old-5.json", text = read_bytes(manifest);
+    const std::size_t at = text.rfind(",\n \"metadata\"");
+    REQUIRE(at != std::string::npos);
+    write_bytes(manifest, text.substr(0, at) + "\n}\n");
+    CHECK(run("old", {.epochs = 6}).best_epoch == 6);
+    CHECK(said("not known: the checkpoint says nothing of them"));
+    std::filesystem::remove(folder.path() / "lost-2.json");
+    CHECK(run("lost", {.epochs = 6}).best_epoch == 6);
+    CHECK(said("lost-2.json"));
+}
+
+TEST_CASE_FIXTURE(in_folder, "fit: where nobody counts steps, checkpoints are told apart nevertheless") {
+    const auto data = [](int epoch) { return of({{static_cast<double>(epoch)}}); };
+    const auto run = [&](int epochs) {
+        problem p;
+        const tn::operation train = p.w.assign(p.w + 0.5 * (tn::mean(p.x) - p.w)).operation();
+        const auto step = p.sess.callable(tn::feeds(p.x), tn::fetches(train, p.loss));
+        const tn::fit_options o{
+            .epochs = epochs, .checkpoint = folder / "m", .keep = 1, .log = [](const std::string&) {}};
+        const tn::fit_history h = tn::fit(p.sess, o, step, data, p.test(), of({{1.0}}));
+        return std::pair(p.sess.run(p.w).item(), h.best_epoch);
+    };
+    const auto whole = run(4);
+    CHECK(whole.second == 2);
+    CHECK(run(5) == whole);
+}
+
+TEST_CASE_FIXTURE(in_folder, "fit: epochs of another training, as of a model that was loaded, are not counted") {
+    problem p;
+    const auto step = p.step();
+    const batches data = of({{1.0}});
+    tn::fit_options o{.epochs = 3, .log = [](const std::string&) {}};
+    (void)tn::fit(p.sess, o, step, data);
+    o.epochs = 2;
+    o.checkpoint = folder / "m";
+    CHECK(tn::fit(p.sess, o, step, data).epochs.size() == 2);
+}
+
 TEST_CASE("fit: the average of weights is what is validated and kept") {
     problem p;
     const tn::moving_average average(0.5);

@@ -33,6 +33,9 @@
 ///
 /// Data is whatever can be gone through again and again and gives tuples of what the callable is fed: minibatches, a data_set, a vector of tuples;
 /// or a function of the epoch's number, from 1, that returns such. A metric is the mean over the rows of all batches of a scalar.
+///
+/// With a checkpoint, a training that was stopped at any instant and is started again ends as one that was not: with the same variables, the same best
+/// epoch, and after the same number of epochs, where data of the same epoch is the same again.
 
 namespace tenon {
 
@@ -65,11 +68,13 @@ struct fit_options {
     /// At the end all variables are as they were after the best epoch, slots and global_step() too; else as they were after the last, which is what
     /// checkpoints have: save_variables() writes the best.
     bool restore_best = true;
-    /// Saved after every epoch, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs". Empty: nothing is.
+    /// Saved after every epoch, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs"; and in the middle of one that a
+    /// callback or a signal ends. Empty: nothing is.
     std::string checkpoint{};
-    int keep = 3; ///< checkpoints
-    /// Begins after the last one, where there is one. Of the epochs before, the best is not known any more: it is one of those that follow; and data
-    /// gives what it gives first, but for a function of the epoch's number.
+    int keep = 3; ///< checkpoints, and beside them the best epoch's
+    /// Goes on where the last one is, where there is one; of an epoch that was left in its middle it leaves out the rows that were had. Minibatches are
+    /// then those of the epoch's number. The best epoch and the patience that is used up are those of before, unless other metrics are measured, or the
+    /// best is another one's, or the checkpoint is of a Tenon that did not save them: then the best is one of the epochs that follow.
     bool resume = true;
     /// Swapped in for validation, and for what is kept as the best epoch's. It outlives the call.
     const moving_average* average = nullptr;
@@ -86,16 +91,17 @@ struct fit_history {
     int best_epoch = 0; ///< 0: there was none
     bool stopped_early =
         false; ///< before the last epoch: of patience, a callback or a signal (train/session/stop_signal.hpp)
-    /// The best epoch; throws failed_precondition_error where there was none, as where a finished training was resumed.
+    /// The best epoch, if need be of those before what was resumed; throws failed_precondition_error where there was none.
     const fit_epoch& best() const;
+    fit_epoch best_before{}; ///< the best epoch of those before what was resumed; its number is 0: there was none
 };
 
 namespace detail {
 
 /// Told of each batch: its rows and what was fetched, of one without rows before it is. False: no more are wanted.
 using batch_listener = function_ref<bool(std::int64_t rows, const std::vector<double>& values)>;
-/// Goes through the data of an epoch.
-using data_pass = function_ref<void(int epoch, batch_listener each)>;
+/// Goes through the data of an epoch, without so many of its first rows.
+using data_pass = function_ref<void(int epoch, std::int64_t without, batch_listener each)>;
 
 fit_history fit(session& s, const fit_options& o, data_pass train, const data_pass* validate);
 double scalar_of(const any_array& value);
@@ -106,8 +112,10 @@ template <class B> std::int64_t rows_of_batch(const B& first) {
 }
 // By hand where std::apply would do: so a batch that does not fit is said in few lines.
 template <class Step, class Batch, std::size_t... I>
-bool run_batch(const Step& step, batch_listener each, const Batch& values, std::index_sequence<I...>) {
+bool run_batch(const Step& step, std::int64_t& without, batch_listener each, const Batch& values,
+               std::index_sequence<I...>) {
     const std::int64_t rows = rows_of_batch(std::get<0>(values));
+    if (without > 0) return without -= rows, true;
     if (rows == 0) return each(0, {});
     const auto fetched = step(std::get<I>(values)...);
     std::vector<double> numbers;
@@ -124,16 +132,26 @@ template <class Data> inline constexpr bool is_gone_through = std::is_invocable_
     d.end();
     requires !std::is_arithmetic_v<std::remove_cvref_t<decltype(*d.begin())>>;
 };
-template <class Step, class Data> auto pass_over(const Step& step, Data& data) {
-    return [&step, &data](int epoch, batch_listener each) {
+// Minibatches, and what has epochs as they do.
+template <class Data> inline constexpr bool has_numbered_epochs = requires(Data& d, std::uint64_t number) {
+    d.epoch(number).begin();
+    number = d.epochs();
+};
+template <class Step, class Data> auto pass_over(const fit_options& o, const Step& step, Data& data) {
+    std::uint64_t begun = 0; // before; of what goes on in another program, numbers are from the first one's beginning
+    if constexpr (has_numbered_epochs<Data>)
+        if (o.checkpoint.empty() || !o.resume) begun = data.epochs();
+    return [&step, &data, begun](int epoch, std::int64_t without, batch_listener each) {
         const auto go_through = [&](auto&& batches) {
             for (const auto& b : batches) {
                 const auto& values = values_of_batch(b);
                 using places = std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(values)>>>;
-                if (!run_batch(step, each, values, places())) return;
+                if (!run_batch(step, without, each, values, places())) return;
             }
         };
         if constexpr (std::is_invocable_v<Data&, int>) go_through(data(epoch));
+        else if constexpr (has_numbered_epochs<Data>)
+            go_through(data.epoch(begun + static_cast<std::uint64_t>(epoch) - 1));
         else go_through(data);
     };
 }
@@ -153,10 +171,10 @@ fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data,
         "data: minibatches({.size = 32}, xs, ys), a data set, or a function of the epoch that gives one");
     if constexpr (!good) return {};
     else {
-        const auto train = detail::pass_over(step, data);
+        const auto train = detail::pass_over(o, step, data);
         if constexpr (sizeof...(held_out) == 0) return detail::fit(s, o, train, nullptr);
         else {
-            const auto check = detail::pass_over(held_out...);
+            const auto check = detail::pass_over(o, held_out...);
             const detail::data_pass validate = check;
             return detail::fit(s, o, train, &validate);
         }

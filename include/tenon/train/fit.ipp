@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
@@ -23,6 +25,7 @@ namespace tenon {
 TENON_INLINE const fit_epoch& fit_history::best() const {
     for (const fit_epoch& e : epochs)
         if (e.epoch == best_epoch) return e;
+    if (best_before.epoch > 0) return best_before;
     throw failed_precondition_error("fit_history::best: there was no epoch");
 }
 
@@ -39,10 +42,19 @@ TENON_INLINE double scalar_of(const any_array& value) {
     });
 }
 
-// The means of an epoch.
+// The sums of a part of an epoch, of rows, by metric.
+struct metric_sums {
+    std::int64_t rows = 0;
+    std::vector<double> of{};
+};
+
+// The means of an epoch, of which a part may have been measured.
 class metric_means {
 public:
-    explicit metric_means(const fit_options& o, const char* whose) : o_(o), whose_(whose) {}
+    explicit metric_means(const fit_options& o, const char* whose, const metric_sums& part = {}) :
+        o_(o), whose_(whose) {
+        if (part.of.size() == o.metrics.size()) sums_ = part;
+    }
     void add(std::int64_t rows, const std::vector<double>& values) {
         ++batches_;
         if (rows == 0)
@@ -52,22 +64,78 @@ public:
             throw invalid_argument_error("fit: the callable for " + std::string(whose_) + " fetches " +
                                          std::to_string(values.size()) + " scalars; fit_options::metrics names " +
                                          std::to_string(o_.metrics.size()));
-        sums_.resize(values.size());
-        for (std::size_t i = 0; i < values.size(); ++i) sums_[i] += static_cast<double>(rows) * values[i];
-        rows_ += rows;
+        sums_.of.resize(values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) sums_.of[i] += static_cast<double>(rows) * values[i];
+        sums_.rows += rows;
     }
+    const metric_sums& sums() const { return sums_; }
     std::vector<double> means() const {
-        if (rows_ == 0) throw invalid_argument_error("fit: the data for " + std::string(whose_) + " has no rows");
-        std::vector<double> all = sums_;
-        for (double& m : all) m /= static_cast<double>(rows_);
+        if (sums_.rows == 0) throw invalid_argument_error("fit: the data for " + std::string(whose_) + " has no rows");
+        std::vector<double> all = sums_.of;
+        for (double& m : all) m /= static_cast<double>(sums_.rows);
         return all;
     }
 
 private:
     const fit_options& o_;
     const char* whose_;
-    std::vector<double> sums_;
-    std::int64_t rows_ = 0, batches_ = 0;
+    metric_sums sums_;
+    std::int64_t batches_ = 0;
+};
+
+// Numbers as a text, and back.
+inline std::string text_of_numbers(const std::vector<double>& numbers) {
+    std::string text;
+    for (const double n : numbers) text += (text.empty() ? "" : " ") + text_of_number(n);
+    return text;
+}
+inline std::vector<double> numbers_of_text(const std::string& text) {
+    std::vector<double> numbers;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find(' ', at), text.size());
+        numbers.push_back(read_double(text.data() + at, text.data() + end));
+        at = end + 1;
+    }
+    return numbers;
+}
+
+// How far a training is, but for its variables: with each checkpoint, as texts.
+struct fit_state {
+    std::string measured{};     // epochs that were measured otherwise are neither better nor worse
+    fit_epoch best{};           // its number is 0: there was none
+    std::int64_t best_step = 0; // of its checkpoint
+    int waited = 0;             // epochs since the best
+    std::int64_t steps = 0;     // of an epoch that was left in its middle, whose rows are in `part`
+    metric_sums part{};
+
+    std::map<std::string, std::string> texts() const {
+        const auto number = [](std::int64_t n) { return static_cast<double>(n); };
+        std::vector<double> had{number(steps), number(part.rows)};
+        had.insert(had.end(), part.of.begin(), part.of.end());
+        std::vector<double> is{number(best.epoch), number(best_step), number(waited), number(best.steps), best.seconds};
+        is.insert(is.end(), best.training.begin(), best.training.end());
+        is.insert(is.end(), best.validation.begin(), best.validation.end());
+        return {{"fit/measured", measured}, {"fit/best", text_of_numbers(is)}, {"fit/part", text_of_numbers(had)}};
+    }
+    // Nothing, and false, where epochs were measured otherwise. An epoch has so many training metrics, and `values` in all.
+    bool read(const std::map<std::string, std::string>& texts, std::size_t metrics, std::size_t values) {
+        const auto list = [&](const char* name) {
+            const auto at = texts.find(name);
+            return at == texts.end() ? std::vector<double>() : numbers_of_text(at->second);
+        };
+        const auto count = [](double n) { return n >= 0 && n < 1e15 ? static_cast<std::int64_t>(n) : 0; };
+        const std::vector<double> had = list("fit/part"), is = list("fit/best");
+        const auto as = texts.find("fit/measured");
+        if (as == texts.end() || as->second != measured || had.size() < 2 || is.size() < 5) return false;
+        steps = count(had[0]);
+        part = {count(had[1]), {had.begin() + 2, had.end()}};
+        if (is.size() != 5 + values) return true; // there was none
+        const auto trained = is.begin() + 5, validated = trained + static_cast<std::ptrdiff_t>(metrics);
+        best = {static_cast<int>(count(is[0])), count(is[3]), {trained, validated}, {validated, is.end()}, is[4], true};
+        best_step = count(is[1]);
+        waited = static_cast<int>(count(is[2]));
+        return true;
+    }
 };
 
 // What all variables are at a moment, and how they become so again.
@@ -115,23 +183,88 @@ inline std::size_t watched_metric(const fit_options& o) {
     return static_cast<std::size_t>(at - o.metrics.begin());
 }
 
-// Values for all variables, and how many epochs they have been trained for.
-inline std::int64_t begin_fit(session& s, const fit_options& o, saver* checkpoints, const any_tensor& done) {
-    if (checkpoints && o.resume && !checkpoints->checkpoints(s).empty()) checkpoints->restore(s);
-    else {
-        std::vector<std::string> without = uninitialized_variables(s);
-        if (std::erase(without, done.name()) > 0) s.run(initializer_of(done));
-        const auto others = graph(done.node()->graph).collection(global_variables).size() - 1;
-        if (without.size() == others) s.run(initialize_variables());
-        else if (!without.empty()) {
-            std::string names;
-            for (const std::string& n : without) names += (names.empty() ? "" : ", ") + n;
-            throw failed_precondition_error("fit: some variables have values, and these have none: " + names +
-                                            "; run initialize_variables() once all of the graph is made, or leave it "
-                                            "to fit");
-        }
+// Values for all variables where no checkpoint gives them.
+inline void initialize_for_fit(session& s, const any_tensor& done) {
+    std::vector<std::string> without = uninitialized_variables(s);
+    std::erase(without, done.name());
+    s.run(initializer_of(done)); // of another training, a model's that was loaded, epochs are not counted
+    const auto others = graph(done.node()->graph).collection(global_variables).size() - 1;
+    if (without.size() == others) s.run(initialize_variables());
+    else if (!without.empty()) {
+        std::string names;
+        for (const std::string& n : without) names += (names.empty() ? "" : ", ") + n;
+        throw failed_precondition_error(
+            "fit: some variables have values, and these have none: " + names +
+            "; run initialize_variables() once all of the graph is made, or leave it to fit");
     }
-    return s.run_untyped({}, {done})[0].data<std::int64_t>()[0];
+}
+
+// What a training keeps: the best epoch's variables, and checkpoints.
+class fit_keeper {
+public:
+    fit_keeper(session& s, const fit_options& o, const any_tensor& done) :
+        s_(s), o_(o), done_(done), best_(graph(done.node()->graph), done) {
+        if (!o.checkpoint.empty()) saver_.emplace(o.checkpoint, saver_options{.keep = o.keep});
+    }
+    // How many epochs there were before; `say` where a checkpoint goes on.
+    std::int64_t begin(fit_state& state, bool validates, function_ref<void(const std::string&)> say) {
+        const std::vector<std::string> all = saver_ && o_.resume ? saver_->checkpoints(s_) : std::vector<std::string>();
+        if (all.empty()) {
+            initialize_for_fit(s_, done_);
+            return 0;
+        }
+        const checkpoint_manifest last = saver_->manifest(s_, all.back());
+        std::string forgotten;
+        if (!state.read(last.metadata, o_.metrics.size(), (validates ? 2 : 1) * o_.metrics.size()))
+            forgotten = last.metadata.contains("fit/best") ? "they were measured otherwise"
+                                                           : "the checkpoint says nothing of them";
+        else if (o_.restore_best && state.best.epoch > 0) try {
+                saver_->restore(s_, {.checkpoint = path(state.best_step)});
+                std::optional<moving_average::swap> averaged;
+                if (o_.average) averaged.emplace(*o_.average, s_);
+                keep_best();
+            } catch (const error& e) {
+                if (e.code() != error_code::not_found && e.code() != error_code::data_loss) throw;
+                forgotten = e.what();
+                state.best = {};
+                state.waited = 0;
+            }
+        saver_->restore(s_, {.checkpoint = all.back()});
+        saved_step_ = last.step;
+        const std::int64_t before = s_.run_untyped({}, {done_})[0].data<std::int64_t>()[0];
+        say("goes on after epoch " + std::to_string(before) +
+            (state.steps > 0 ? " and " + std::to_string(state.steps) + " steps" : ""));
+        if (!forgotten.empty()) say("the best of those epochs is not known: " + forgotten);
+        return before;
+    }
+    void keep_best() { best_.keep(s_); }
+    void restore_best() const { best_.restore(s_); }
+    bool saves() const { return saver_.has_value(); }
+    void save(fit_state& state, int epoch) {
+        const std::vector<any_tensor> global = s_.bound_graph().collection("global_step");
+        const std::int64_t step = global.empty() ? 0 : s_.run_untyped({}, global)[0].data<std::int64_t>()[0];
+        saved_step_ = std::max(step, saved_step_ + 1); // no two have one name, also where nobody counts steps
+        if (state.best.epoch == epoch) state.best_step = saved_step_;
+        saver_->save(s_, saved_step_,
+                     {.metadata = state.texts(), .stays = state.best.epoch > 0 ? path(state.best_step) : ""});
+    }
+
+private:
+    std::string path(std::int64_t step) const { return o_.checkpoint + "-" + std::to_string(step) + ".json"; }
+    session& s_;
+    const fit_options& o_;
+    any_tensor done_;
+    kept_variables best_;
+    std::optional<saver> saver_;
+    std::int64_t saved_step_ = -1;
+};
+
+// What tells which epoch is better: "loss, accuracy; the least accuracy of validation".
+inline std::string said_measure(const fit_options& o, std::size_t watched, bool validates) {
+    std::string all;
+    for (const std::string& m : o.metrics) all += (all.empty() ? "" : ", ") + m;
+    return all + (o.larger_is_better ? "; the largest " : "; the least ") + o.metrics[watched] + " of " +
+           (validates ? "validation" : "training");
 }
 
 TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, const data_pass* validate) {
@@ -140,27 +273,34 @@ TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, 
     const graph_scope scope(of);
     const any_tensor done = global_counter("fit_epochs");
     const operation count = untyped::assign_add(done, 1).operation();
-    std::optional<saver> checkpoints;
-    if (!o.checkpoint.empty()) checkpoints.emplace(o.checkpoint, saver_options{.keep = o.keep});
     const auto say = [&](const std::string& line) {
         if (o.log) o.log(line);
         else std::fprintf(stderr, "%s\n", line.c_str());
     };
-    const std::int64_t before = begin_fit(s, o, checkpoints ? &*checkpoints : nullptr, done);
-    const std::int64_t first = checkpoints && o.resume ? before + 1 : 1;
-    if (first > 1) say("goes on after epoch " + std::to_string(before));
+    fit_state state{.measured = said_measure(o, watched, validate != nullptr)};
+    fit_keeper keeper(s, o, done);
+    const std::int64_t before = keeper.begin(state, validate != nullptr, say);
 
-    fit_history history{o.metrics, {}, 0, false};
-    kept_variables best(of, done);
-    double best_value = 0;
-    int waited = 0;
+    fit_history history{o.metrics, {}, state.best.epoch, false, state.best};
+    // Whether epochs are no better for so long that it ends.
+    const auto no_better = [&] {
+        if (o.patience == 0 || state.waited < o.patience) return false;
+        say("no better for " + std::to_string(state.waited) + " epochs: the best is epoch " +
+            std::to_string(state.best.epoch));
+        return true;
+    };
+    history.stopped_early = before < o.epochs && no_better();
     file_console console(stderr);
     const bool shows_bar = o.progress && console.is_terminal();
     std::int64_t steps_an_epoch = 0; // known after the first
-    for (std::int64_t number = first; number <= o.epochs && !history.stopped_early; ++number) {
+    for (std::int64_t number = before + 1; number <= o.epochs && !history.stopped_early; ++number) {
         const auto began = std::chrono::steady_clock::now();
+        const auto seconds = [&] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        };
         fit_epoch e;
         e.epoch = static_cast<int>(number);
+        e.steps = std::exchange(state.steps, 0);
         bool stop = false;
         const auto call = [&](const std::vector<shared_function<void(fit_progress&)>>& callbacks) {
             fit_progress p{s, e, false};
@@ -168,52 +308,66 @@ TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, 
             stop = stop || p.stop || stop_signal() != 0;
         };
         {
-            metric_means means(o, "training");
+            metric_means means(o, "training", state.part);
             std::optional<progress_bar> bar;
             const std::string title = "epoch " + std::to_string(number) + " of " + std::to_string(o.epochs);
             if (shows_bar) bar.emplace(steps_an_epoch, title, progress_options{.console = &console});
-            train(e.epoch, [&](std::int64_t rows, const std::vector<double>& values) {
-                means.add(rows, values);
-                ++e.steps;
-                for (std::size_t i = 0; o.check_finite && i < values.size(); ++i)
-                    if (!std::isfinite(values[i]))
-                        throw failed_precondition_error("fit: " + o.metrics[i] + " is " + text_of_number(values[i]) +
-                                                        " in step " + std::to_string(e.steps) + " of " + title);
-                if (bar) bar->advance(1, {{o.metrics[0].c_str(), values[0]}});
-                if (!o.after_step.empty() || stop_signal() != 0) {
-                    e.training = values;
-                    call(o.after_step);
-                }
-                return !stop;
-            });
+            train(e.epoch, std::exchange(state.part, {}).rows,
+                  [&](std::int64_t rows, const std::vector<double>& values) {
+                      means.add(rows, values);
+                      ++e.steps;
+                      for (std::size_t i = 0; o.check_finite && i < values.size(); ++i)
+                          if (!std::isfinite(values[i]))
+                              throw failed_precondition_error("fit: " + o.metrics[i] + " is " +
+                                                              text_of_number(values[i]) + " in step " +
+                                                              std::to_string(e.steps) + " of " + title);
+                      if (bar) bar->advance(1, {{o.metrics[0].c_str(), values[0]}});
+                      if (!o.after_step.empty() || stop_signal() != 0) {
+                          e.training = values;
+                          call(o.after_step);
+                      }
+                      return !stop;
+                  });
             e.training = means.means();
             steps_an_epoch = e.steps;
+            if (stop && keeper.saves()) { // the epoch's other steps are to come, in whoever goes on
+                fit_state here = state;
+                here.steps = e.steps;
+                here.part = means.sums();
+                keeper.save(here, 0);
+            }
         }
         {
             std::optional<moving_average::swap> averaged;
             if (o.average) averaged.emplace(*o.average, s);
             if (validate) {
                 metric_means means(o, "validation");
-                (*validate)(e.epoch, [&](std::int64_t rows, const std::vector<double>& values) {
+                (*validate)(e.epoch, 0, [&](std::int64_t rows, const std::vector<double>& values) {
                     means.add(rows, values);
                     return true;
                 });
                 e.validation = means.means();
             }
-            const double value = (validate ? e.validation : e.training)[watched];
-            const double change = o.larger_is_better ? value - best_value : best_value - value;
-            e.is_best = std::isfinite(value) && (history.best_epoch == 0 || change > o.least_change);
+            const auto value_of = [&](const fit_epoch& it) {
+                return (validate ? it.validation : it.training)[watched];
+            };
+            const double value = value_of(e), change = state.best.epoch > 0 ? value - value_of(state.best) : 0;
+            e.is_best = std::isfinite(value) &&
+                        (state.best.epoch == 0 || (o.larger_is_better ? change : -change) > o.least_change);
             if (e.is_best) {
-                best_value = value;
+                state.best = e;
+                state.best.seconds = seconds();
+                state.waited = 0;
                 history.best_epoch = e.epoch;
-                waited = 0;
-                if (o.restore_best) best.keep(s);
-            } else ++waited;
+                if (o.restore_best) keeper.keep_best();
+            } else ++state.waited;
             if (averaged) averaged->restore();
         }
-        s.run(count);
-        if (checkpoints) checkpoints->save(s);
-        e.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        if (!stop) {
+            s.run(count);
+            if (keeper.saves()) keeper.save(state, e.epoch);
+        }
+        e.seconds = seconds();
         char took[32];
         std::snprintf(took, sizeof took, "%.1f s", e.seconds);
         say("epoch " + std::to_string(number) + " of " + std::to_string(o.epochs) + ": " + said_metrics(o, e.training) +
@@ -222,13 +376,10 @@ TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, 
         history.epochs.push_back(std::move(e));
         fit_progress p{s, history.epochs.back(), stop};
         for (const auto& callback : o.after_epoch) callback(p);
-        const bool no_better = o.patience > 0 && waited >= o.patience;
-        if (no_better)
-            say("no better for " + std::to_string(waited) + " epochs: the best is epoch " +
-                std::to_string(history.best_epoch));
-        history.stopped_early = number < o.epochs && (p.stop || no_better || stop_signal() != 0);
+        const bool ended = no_better();
+        history.stopped_early = number < o.epochs && (p.stop || ended || stop_signal() != 0);
     }
-    if (o.restore_best && history.best_epoch != 0) best.restore(s);
+    if (o.restore_best && history.best_epoch != 0) keeper.restore_best();
     return history;
 }
 

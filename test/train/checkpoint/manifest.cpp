@@ -97,6 +97,17 @@ TEST_CASE("SEMANTICS 21, 46: a manifest tells how often random ops have run; wit
                          {"\"random_runs\": {", "\"random_runs\": [], \"others\": {", "an object"}});
 }
 
+TEST_CASE("a manifest has texts of who saves; without any it is as it was, and its version too") {
+    tn::checkpoint_manifest m = some();
+    CHECK_FALSE(contains(m.to_json(), "metadata"));
+    m.metadata = {{"fit/best", "3 0.25"}, {"\"who\"", ""}};
+    const std::string good = m.to_json();
+    CHECK(contains(good, "\"version\": 1"));
+    CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
+    check_refused(good,
+                  {{"\"3 0.25\"", "3", "a text"}, {"\"metadata\": {", "\"metadata\": 3, \"others\": {", "an object"}});
+}
+
 TEST_CASE("what is no manifest is a data_loss_error that names the file and what is wrong") {
     const std::string good = some().to_json();
     check_refused(good, {{"tenon checkpoint", "another", "no \"tenon checkpoint\""},

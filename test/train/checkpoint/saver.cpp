@@ -123,6 +123,12 @@ TEST_CASE_FIXTURE(in_folder, "SEMANTICS 46: the last k stay, and nothing else is
     CHECK(other.checkpoints(*m.sess) == names{folder / "m-4.json", folder / "m-5.json"});
     (void)other.save(*m.sess, 6);
     CHECK(other.checkpoints(*m.sess).size() == 3);
+    // One may be told to stay, for as long as it is told.
+    for (int i = 7; i <= 9; ++i)
+        (void)saver.save(*m.sess, i, {.metadata = {{"best", "7"}}, .stays = folder / "m-7.json"});
+    CHECK(saver.checkpoints(*m.sess) == names{folder / "m-7.json", folder / "m-8.json", folder / "m-9.json"});
+    CHECK(saver.manifest(*m.sess, folder / "m-9.json").metadata.at("best") == "7");
+    CHECK(saver.restore(*m.sess, {.checkpoint = folder / "m-7.json"}).step == 7);
     // Files of others are left alone.
     write_bytes(folder / "m-notes.txt", "mine");
     write_bytes(folder / "m-6.00000000-1-of-2.safetensors.partial-1-1", "left behind");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ namespace tenon {
 /// Random ops that had run in the session are there with how often, whatever the version.
 ///
 ///      "random_runs": {"dropout/mask": 700}
+///
+/// And texts that were given to be said with it, whatever the version.
+///
+///      "metadata": {"fit/waited": "2"}
 struct checkpoint_manifest {
     struct shard {
         std::string file; ///< in the folder of the manifest
@@ -66,6 +71,7 @@ struct checkpoint_manifest {
     std::vector<tensor> tensors;
     std::vector<iterator> iterators{};
     std::vector<run_count> random_runs{};
+    std::map<std::string, std::string> metadata{};
 
     /// nullptr where there is none of this name.
     const tensor* find(const std::string& name) const;
@@ -85,9 +91,9 @@ struct kept_checkpoint {
     std::string by{}; ///< the saver's own id, as an id is; empty: not known
     friend bool operator==(const kept_checkpoint&, const kept_checkpoint&) = default;
 };
-/// Those that stay after one more was saved by the last one's saver: the last `most` of all (0: all), and the last one of each other
-/// saver that has saved since this one did before.
-std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> kept, std::size_t most);
+/// Those that stay after one more was saved by the last one's saver: the last `most` of all (0: all), the last one of each other saver
+/// that has saved since this one did before, and that of the file `also`.
+std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> kept, std::size_t most, const std::string& also);
 std::string json_of_kept(const std::vector<kept_checkpoint>& kept);
 std::vector<kept_checkpoint> kept_of_json(const std::string& text, const std::string& source);
 

@@ -121,7 +121,8 @@ TENON_INLINE checkpoint_file checkpoint_file_of(const std::string& file, const s
     return f.is_partial || at == file.size() ? f : none;
 }
 
-TENON_INLINE std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> kept, std::size_t most) {
+TENON_INLINE std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> kept, std::size_t most,
+                                                  const std::string& also) {
     if (most == 0 || kept.size() <= most) return kept;
     const std::string self = kept.back().by;
     std::vector<bool> is_last(kept.size(), false); // of another that saves meanwhile
@@ -129,7 +130,7 @@ TENON_INLINE std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> k
     for (std::size_t i = kept.size() - 1; i-- > 0 && kept[i].by != self;) is_last[i] = seen.insert(kept[i].by).second;
     std::vector<kept_checkpoint> stay;
     for (std::size_t i = 0; i < kept.size(); ++i)
-        if (is_last[i] || i + most >= kept.size()) stay.push_back(std::move(kept[i]));
+        if (is_last[i] || i + most >= kept.size() || kept[i].file == also) stay.push_back(std::move(kept[i]));
     return stay;
 }
 
@@ -202,6 +203,11 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
         for (const run_count& c : random_runs) runs.push_back({c.node, static_cast<std::int64_t>(c.runs)});
         whole.push_back({"random_runs", std::move(runs)});
     }
+    if (!metadata.empty()) {
+        json_value::object texts;
+        for (const auto& [name, text] : metadata) texts.push_back({name, text});
+        whole.push_back({"metadata", std::move(texts)});
+    }
     return detail::json_text(std::move(whole), 1) + "\n";
 }
 
@@ -260,6 +266,11 @@ TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::strin
         const json_value& runs = r.in(r.all(), "random_runs");
         for (const detail::json_member& v : r.get<json_value::object>(r.all(), "random_runs", "an object"))
             m.random_runs.push_back({v.name, static_cast<std::uint64_t>(r.number_in(runs, v.name.c_str()))});
+    }
+    if (r.all().find("metadata")) {
+        const json_value& texts = r.in(r.all(), "metadata");
+        for (const detail::json_member& v : r.get<json_value::object>(r.all(), "metadata", "an object"))
+            m.metadata[v.name] = r.text_in(texts, v.name.c_str());
     }
     return m;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,14 @@ struct saver_options {
     /// A name has one writer at a time: who saves has it for so many seconds, and again and again while it goes on. Others wait
     /// as long for it at most. Who was gone for longer than that has lost it, and writes nothing more.
     double lease = 10;
+};
+
+/// What goes with a checkpoint.
+struct checkpoint_details {
+    /// Texts for its manifest, by name.
+    std::map<std::string, std::string> metadata{};
+    /// The path of an earlier one that stays, beside so many of the last: the best until now.
+    std::string stays{};
 };
 
 struct saved_checkpoint {
@@ -88,7 +97,7 @@ public:
     /// global_step(), when it begins. Throws failed_precondition_error naming a variable that has no value, aborted_error naming
     /// another saver that saves under this name or has taken it over meanwhile, and what the file system says; then nothing is
     /// there that was not before.
-    saved_checkpoint save(session& s, std::int64_t step = -1);
+    saved_checkpoint save(session& s, std::int64_t step = -1, const checkpoint_details& with = {});
     /// Gives the variables their values, whatever tasks they were on when they were saved. Not partial, it throws
     /// not_found_error that lists what is missing, or invalid_argument_error that lists what has another type or other sizes.
     /// data_loss_error, naming the file, where one is not as it was written, or is not there. Then no variable has changed.

@@ -380,7 +380,7 @@ TENON_INLINE saver::~saver() = default;
 TENON_INLINE saver::saver(saver&&) noexcept = default;
 TENON_INLINE saver& saver::operator=(saver&&) noexcept = default;
 
-TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
+TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step, const checkpoint_details& with) {
     if (!state_) detail::moved_from("saver");
     const state& self = *state_;
     const std::vector<any_tensor> variables =
@@ -398,6 +398,7 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
     checkpoint_manifest& m = saved.manifest;
     m.step = step;
     m.id = detail::new_checkpoint_id();
+    m.metadata = with.metadata;
     const std::string file = self.name + "-" + std::to_string(step);
     saved.path = self.folder + file + ".json";
     std::vector<std::pair<any_tensor, any_array>> fed;
@@ -458,7 +459,9 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
     kept.push_back({manifest_file, step, m.id, self.own_id});
     // Of a list that was damaged it is not known whose last each is, nor what else it named: the next save removes.
     const bool is_known = saved.passed_over.empty();
-    if (is_known) kept = detail::staying(std::move(kept), static_cast<std::size_t>(self.options.keep));
+    if (is_known)
+        kept = detail::staying(std::move(kept), static_cast<std::size_t>(self.options.keep),
+                               with.stays.substr(with.stays.rfind('/') + 1));
     self.write(s, nodes->files, self.list_path(), detail::json_of_kept(kept));
     if (is_known) saved.trouble = self.sweep(s, nodes->files, kept);
     return saved;
