@@ -141,7 +141,7 @@ template <class Step, class Data> auto pass_over(const fit_options& o, const Ste
     std::uint64_t begun = 0; // before; of what goes on in another program, numbers are from the first one's beginning
     if constexpr (has_numbered_epochs<Data>)
         if (o.checkpoint.empty() || !o.resume) begun = data.epochs();
-    return [&step, &data, begun](int epoch, std::int64_t without, batch_listener each) {
+    return [=, &step, &data](int epoch, std::int64_t without, batch_listener each) {
         const auto go_through = [&](auto&& batches) {
             for (const auto& b : batches) {
                 const auto& values = values_of_batch(b);
