@@ -240,6 +240,54 @@ TEST_CASE("a moving average follows what steps leave, and can take the weights' 
     }
 }
 
+TEST_CASE("a moving average follows updates, not runs: behind accumulated gradients, beside a variable that changes in "
+          "each run") {
+    for (const bool warm_up : {false, true}) {
+        const own_graph g;
+        const auto w = tn::variable("w", 5.0), v = tn::variable("v", 3.0);
+        const auto x = tn::placeholder<double>("x");
+        const tn::operation rare =
+            tn::accumulated(tn::momentum(0.1, 0.5), 3).minimize(tn::square(w - x), {.variables = {w}});
+        const tn::operation often = tn::gradient_descent(0.1).minimize(tn::square(v - x), {.variables = {v}});
+        const tn::moving_average average(0.75, {.warm_up = warm_up}), rare_average(0.75, {.warm_up = warm_up});
+        const tn::operation train = rare_average.after(average.after(tn::group(rare, often)), {w});
+        initialized_session s;
+        double at = 5, speed = 0, sum = 0, mean = 5, rare_mean = 5, other = 3, other_mean = 3;
+        int updates = 0;
+        for (int t = 1; t <= 20; ++t) {
+            const double target = std::sin(t);
+            s.run(tn::feed(x, target), train);
+            // Runs are counted where one of the variables changes.
+            const auto decay = [&](int n) { return warm_up ? std::min(0.75, (1.0 + n) / (10 + n)) : 0.75; };
+            sum += 2 * (at - target) / 3;
+            if (t % 3 == 0) {
+                speed = 0.5 * speed + std::exchange(sum, 0);
+                at -= 0.1 * speed;
+                ++updates;
+                mean = decay(t) * mean + (1 - decay(t)) * at;
+                rare_mean = decay(updates) * rare_mean + (1 - decay(updates)) * at;
+            }
+            other -= 0.1 * 2 * (other - target);
+            other_mean = decay(t) * other_mean + (1 - decay(t)) * other;
+            const auto value = [&](const tn::any_tensor& of) { return *s.run_untyped({}, {of})[0].data<double>(); };
+            CHECK(value(w) == doctest::Approx(at).epsilon(1e-12));
+            CHECK(value(average.of(w)) == doctest::Approx(mean).epsilon(1e-12));
+            CHECK(value(rare_average.of(w)) == doctest::Approx(rare_mean).epsilon(1e-12));
+            CHECK(value(average.of(v)) == doctest::Approx(other_mean).epsilon(1e-12));
+        }
+    }
+    // A step that a loss_scale left out is none.
+    const own_graph g;
+    const auto w = tn::variable("w", 1.0f);
+    const auto x = tn::placeholder<float>("x");
+    const tn::moving_average average(0.5);
+    const tn::operation train =
+        average.after(tn::gradient_descent(1).minimize(w * x, {.scale = tn::loss_scale({.initial = 2})}));
+    initialized_session s;
+    for (const float gradient : {1.0f, INFINITY, 2.0f}) s.run(tn::feed(x, gradient), train);
+    CHECK(*s.run_untyped({}, {average.of(w)})[0].data<float>() == 0.5f * (0.5f * (1 + 0)) + 0.5f * -2);
+}
+
 TEST_CASE("a loss of predictions [n, 1] beside targets [n] is warned of in words") {
     using tn::detail::doubt_about;
     const own_graph g;

@@ -23,7 +23,7 @@ namespace tenon {
 class session;
 
 struct moving_average_options {
-    /// Whether the t-th run takes min(decay, (1 + t) / (10 + t)), so that the first steps are soon forgotten.
+    /// Whether the t-th update takes min(decay, (1 + t) / (10 + t)), so that the first steps are soon forgotten.
     bool warm_up = false;
 };
 
@@ -38,8 +38,9 @@ public:
     TENON_OTHER_BRACES(moving_average(double, detail::other_braces_than<moving_average_options, N>&));
     TENON_OTHER_ARGUMENTS(moving_average, moving_average_options, the_decay_then_options_in_braces);
 
-    /// An operation that runs `step`, and then updates the averages of the variables; none: of all trainable ones of the graph. Call it once, or
-    /// for different variables.
+    /// An operation that runs `step`, and then updates the averages of the variables; none: of all trainable ones of the graph. Runs in which an
+    /// optimiser changes nothing (accumulated(), a loss_scale whose gradients are not finite) leave the averages as they are. Call it once, or for
+    /// different variables.
     operation after(const operation& step, const std::vector<any_tensor>& variables = {}) const;
     /// The average of a variable; throws invalid_argument_error where there is none.
     any_tensor of(const any_tensor& variable) const;

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
@@ -37,6 +39,50 @@ TENON_INLINE moving_average::moving_average(double decay, const moving_average_o
                                      "; give a number from 0, less than 1");
 }
 
+namespace detail {
+
+// Which runs of an operation change variables.
+class changing_runs {
+public:
+    explicit changing_runs(const operation& step) {
+        std::vector<const node*> next{step.node()};
+        for (std::unordered_set<const node*> seen{step.node()}; !next.empty();) {
+            const node* const n = next.back();
+            next.pop_back();
+            if (n->op->is(op_flags::updates)) updates_.push_back(n);
+            if (n->op != &definition_of<no_op_op>()) continue;
+            for (const node* c : n->controls)
+                if (seen.insert(c).second) next.push_back(c);
+        }
+        const std::vector<any_tensor> all = graph(step.node()->graph).collection(guarded_updates);
+        for (std::size_t i = 0; i + 1 < all.size(); i += 2) guards_[all[i].node()] = all[i + 1];
+    }
+    // Those of one of the variables, a scalar bool; an empty handle: all.
+    any_tensor of(const std::vector<any_tensor>& variables) const {
+        any_tensor any;
+        std::unordered_set<const node*> known;
+        for (const any_tensor& v : variables) {
+            bool is_changed = false;
+            for (const node* n : updates_) {
+                if (n->inputs[0].node != v.node()) continue;
+                const auto guard = guards_.find(n);
+                if (guard == guards_.end()) return {};
+                is_changed = true;
+                if (known.insert(guard->second.node()).second)
+                    any = any.node() ? add_instruction(opcode::logical_or, {any, guard->second}) : guard->second;
+            }
+            if (!is_changed) return {}; // by what is not known
+        }
+        return any;
+    }
+
+private:
+    std::vector<const node*> updates_;
+    std::unordered_map<const node*, any_tensor> guards_;
+};
+
+} // namespace detail
+
 TENON_INLINE operation moving_average::after(const operation& step, const std::vector<any_tensor>& variables) const {
     if (!step.node()) throw invalid_argument_error("moving_average::after: the step is an empty handle");
     const graph of(step.node()->graph);
@@ -44,16 +90,21 @@ TENON_INLINE operation moving_average::after(const operation& step, const std::v
         variables.empty() ? of.collection(trainable_variables) : detail::with_parts(variables);
     if (wanted.empty()) throw invalid_argument_error("moving_average::after: the graph has no trainable variables");
     const detail::home_scope scope(of);
+    const detail::changing_runs runs(step);
+    const auto chosen = [](detail::tape_writer& t, const any_tensor& guard, detail::tape_value next,
+                           detail::tape_value was) {
+        return guard.node() ? t.apply(opcode::select, t.read(guard), next, was) : next;
+    };
     std::vector<operation> all{step};
     any_tensor decay;
     if (state_->options.warm_up) {
         const any_tensor count = detail::add_count(of, "moving_average_runs");
         const detail::owned_scope there(count);
         detail::tape_writer t;
-        const detail::tape_value now = t.read(detail::current_value(count)) + 1,
-                                 runs = t.cast(now, element_type::float64);
-        t.write(minimum((1 + runs) / (10 + runs), t.literal(state_->decay, runs.type)), element_type::float64);
-        t.write(now, element_type::int64);
+        const detail::tape_value was = t.read(detail::current_value(count)), now = was + 1,
+                                 so_many = t.cast(now, element_type::float64);
+        t.write(minimum((1 + so_many) / (10 + so_many), t.literal(state_->decay, so_many.type)), element_type::float64);
+        t.write(chosen(t, runs.of(wanted), now, was), element_type::int64);
         const std::vector<any_tensor> is = t.finish();
         decay = is[0];
         all.push_back(untyped::assign(count, is[1]).operation());
@@ -69,7 +120,7 @@ TENON_INLINE operation moving_average::after(const operation& step, const std::v
         const detail::tape_value was = t.read(detail::current_value(average)), now = t.read(v);
         const detail::tape_value part =
             decay.node() ? 1 - t.cast(t.read(decay), type) : t.literal(1 - state_->decay, type);
-        t.write(multiply_add(part, now - was, was), type);
+        t.write(chosen(t, runs.of({v}), multiply_add(part, now - was, was), was), type);
         all.push_back(untyped::assign(average, t.finish().front()).operation());
     }
     state_->in = state_->out = {};

@@ -187,9 +187,13 @@ public:
 
 private:
     void assign(const any_tensor& target, const any_tensor& value) {
-        setup_.operations().push_back((rows_ ? untyped::scatter(scatter_op::way::update, target, rows_->indices, value)
-                                             : untyped::assign(target, value))
-                                          .operation());
+        const any_tensor update = rows_ ? untyped::scatter(scatter_op::way::update, target, rows_->indices, value)
+                                        : untyped::assign(target, value);
+        setup_.operations().push_back(update.operation());
+        if (!guard_.node() || target.node() != variable_.node()) return;
+        graph of(target.node()->graph);
+        of.add_to_collection(guarded_updates, update);
+        of.add_to_collection(guarded_updates, guard_);
     }
     // What this update is applied to: in a step of several, what those before left.
     tape_value read(const any_tensor& variable) {

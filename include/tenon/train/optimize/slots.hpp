@@ -8,6 +8,9 @@
 
 namespace tenon::detail {
 
+// The graph's collection of updates of variables that change nothing where a scalar bool is false, each before that.
+inline constexpr const char* guarded_updates = "guarded_updates";
+
 // A variable that is kept beside another one.
 template <class Initial>
 any_tensor add_slot_of(const any_tensor& variable, const char* name, const tensor_type& type, const Initial& initial) {
