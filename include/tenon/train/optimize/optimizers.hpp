@@ -25,7 +25,7 @@
 ///
 /// In the formulas g is a variable's gradient, w the variable, and rate the learning rate. Each update is one pass over
 /// the memory of a variable and of what its optimiser keeps beside it (its slots, which are variables too: saved with
-/// the others, never trained). Slots of half and bfloat16 variables are float.
+/// the others, never trained). Slots begin at 0 where nothing else is said; those of half and bfloat16 variables are float.
 ///
 /// Where a gradient is sparse (sparse_rows in ops/shape/gather.hpp), as that of an embedding is, the rows that it names are
 /// all that is read and written, of the variable and of its slots: a step takes no time and no memory for the others.
@@ -214,7 +214,7 @@ struct momentum_options {
     bool nesterov = false;
 };
 
-/// m = factor * m + g; w -= rate * m. B. Polyak, USSR Comp. Math. 4 (1964).
+/// m = factor * m + g; w -= rate * m, with factor 0.9 where none is given. B. Polyak, USSR Comp. Math. 4 (1964).
 /// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
 class momentum : public optimizer {
 public:
@@ -236,7 +236,7 @@ struct adagrad_options {
     double epsilon = 1e-7;
 };
 
-/// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
+/// s += g^2; w -= rate * g / (sqrt(s) + epsilon), where s begins at `initial`, 0.1 unless it is given; epsilon is 1e-7. J. Duchi et al., JMLR 12 (2011).
 class adagrad : public optimizer {
 public:
     adagrad() = delete; // give it a learning rate: adagrad(0.1)
@@ -258,7 +258,8 @@ struct rmsprop_options {
     bool centered = false;
 };
 
-/// s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / (sqrt(s) + epsilon); w -= m.
+/// s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / (sqrt(s) + epsilon); w -= m. Unless they are given decay is 0.9, momentum 0,
+/// epsilon 1e-7.
 /// T. Tieleman, G. Hinton, lecture 6.5 (2012). Centered, the square of a running mean of g is taken off s under
 /// the root: A. Graves, arXiv:1308.0850.
 class rmsprop : public optimizer {
@@ -283,7 +284,8 @@ struct adam_options {
 };
 
 /// m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
-/// w -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w), in the t-th run.
+/// w -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w), in the t-th update. Unless they are given rate is 0.001,
+/// beta1 0.9, beta2 0.999, epsilon 1e-8, weight_decay 0.
 /// D. Kingma, J. Ba, ICLR 2015; the decay of weights: I. Loshchilov, F. Hutter, ICLR 2019.
 class adam : public optimizer {
 public:
@@ -306,7 +308,7 @@ struct radam_options {
     double weight_decay = 0; ///< apart from the gradient, as AdamW's
 };
 
-/// Adam's m and v, and of the t-th run rho = R - 2 t beta2^t / (1 - beta2^t) with R = 2 / (1 - beta2) - 1: where rho > 5,
+/// Adam's settings, m and v, and of the t-th update rho = R - 2 t beta2^t / (1 - beta2^t) with R = 2 / (1 - beta2) - 1: where rho > 5,
 /// w -= rate * (m / (1 - beta1^t) * sqrt((rho - 4) (rho - 2) R / ((R - 4) (R - 2) rho)) * sqrt(1 - beta2^t) / (sqrt(v) + epsilon) + weight_decay * w);
 /// before that, while the variance of v is not tractable, w -= rate * (m / (1 - beta1^t) + weight_decay * w).
 /// L. Liu et al., On the variance of the adaptive learning rate and beyond, ICLR 2020. Needs no warm-up.
@@ -331,10 +333,10 @@ struct lamb_options {
     double weight_decay = 0;
 };
 
-/// u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w with Adam's m and v; w -= rate * |w| / |u| * u with Euclidean norms
-/// over the variable, where the quotient is 1 if either norm is 0: for batches of thousands. Y. You et al., Large batch optimization for deep
-/// learning, ICLR 2020. A sparse gradient is taken as the dense one that it is, for the norms are of all rows; of a variable in parts each
-/// part has its own.
+/// u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w with Adam's settings, m and v, but epsilon 1e-6;
+/// w -= rate * |w| / |u| * u with Euclidean norms over the variable, where the quotient is 1 if either norm is 0: for batches of thousands. Y. You et
+/// al., Large batch optimization for deep learning, ICLR 2020. A sparse gradient is taken as the dense one that it is, for the norms are of all rows; of
+/// a variable in parts each part has its own.
 class lamb : public optimizer {
 public:
     explicit lamb(learning_rate rate = 0.001, const lamb_options& o = {});
@@ -356,8 +358,8 @@ struct lion_options {
     double weight_decay = 0;
 };
 
-/// w -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w); m = beta2 * m + (1 - beta2) * g. One slot; the rate is a third to a tenth of
-/// Adam's. X. Chen et al., Symbolic discovery of optimization algorithms, NeurIPS 2023.
+/// w -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w); m = beta2 * m + (1 - beta2) * g. Unless they are given rate is 0.0001 (a third to
+/// a tenth of Adam's fits), beta1 0.9, beta2 0.99, weight_decay 0. X. Chen et al., Symbolic discovery of optimization algorithms, NeurIPS 2023.
 class lion : public optimizer {
 public:
     explicit lion(learning_rate rate = 0.0001, const lion_options& o = {});

@@ -5,7 +5,7 @@
 #include <tenon/ops/state/state.hpp>
 
 /// The count of training steps, and learning rates that follow it. A schedule is a scalar tensor: it can be fetched,
-/// and computed with.
+/// and computed with. In the formulas step is global_step() before the step, 0 in the first.
 ///
 ///     auto rate  = tn::cosine_decay(0.1, {.steps = 10000});
 ///     auto train = tn::momentum(rate).minimize(loss);
@@ -31,7 +31,7 @@ struct cosine_decay_options {
     double last = 0;
 };
 
-/// last + (initial - last) * (1 + cos(pi * step / steps)) / 2. I. Loshchilov, F. Hutter, ICLR 2017.
+/// last + (initial - last) * (1 + cos(pi * min(step, steps) / steps)) / 2, with last 0 unless it is given. I. Loshchilov, F. Hutter, ICLR 2017.
 tensor<double, shape<>> cosine_decay(double initial, const cosine_decay_options& o);
 
 /// values[i] from step boundaries[i-1] on and before step boundaries[i], counted from 0. Throws invalid_argument_error
