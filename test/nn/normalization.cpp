@@ -156,6 +156,11 @@ TEST_CASE(
     const auto fed = images(1);
     const auto out = s.run(tn::feed(x, fed), seen);
     CHECK(out[1] == doctest::Approx((fed[1] - mean) / std::sqrt(variance + 1e-5)).epsilon(1e-5));
+    // What has no mean leaves them, and the weights, as they are.
+    s.run(tn::feed(x, images(0)), train_a);
+    CHECK(averages(a)[0] == doctest::Approx(mean).epsilon(1e-5));
+    CHECK(averages(a)[1] == doctest::Approx(variance).epsilon(1e-5));
+    CHECK(s.run_untyped({}, {a.gamma()})[0].data<float>()[0] == 1);
     // They are saved, and not trained.
     CHECK(g.collection(tn::trainable_variables).size() == 4);
     CHECK(g.collection(tn::global_variables).size() == 9); // and the step

@@ -85,7 +85,9 @@ template <class V, class Target>
 void add_forward_update(const V& variable, const Target& target, double part, const any_tensor& parameter) {
     const owned_scope there(variable);
     const auto now = Target::unchecked(current_value(variable));
-    const auto next = as_tensor(now + (target - now) * static_cast<typename Target::element_type>(part));
+    // What is no number, as of a batch without rows, would stay in it for ever.
+    const auto next = as_tensor(
+        select(is_finite(target), now + (target - now) * static_cast<typename Target::element_type>(part), now));
     graph::current().add_to_collection(forward_updates, untyped::assign(variable, next));
     graph::current().add_to_collection(forward_updates, parameter);
 }
@@ -171,7 +173,7 @@ private:
 };
 
 /// In training, each feature with the mean and variance (divided by n) that it has over all else of the batch; in inference with moving
-/// averages of those, which every training step updates: minimize() and apply_gradients() see to it. S. Ioffe, C. Szegedy, Batch
+/// averages of those, which every training step updates where they are finite: minimize() and apply_gradients() see to it. S. Ioffe, C. Szegedy, Batch
 /// normalization, ICML 2015.
 class batch_norm : public gamma_and_beta {
     using rule = normalization_rule<"batch_norm", 2>;
@@ -213,7 +215,8 @@ public:
                 std::integer_sequence<int, Axes...>) { return moments<Axes...>(wide); });
             detail::add_forward_update(moving_mean, m, 1 - options_.momentum, gamma);
             detail::add_forward_update(moving_variance, v, 1 - options_.momentum, gamma);
-            return result(m, v);
+            // Of a batch without rows the variance is NaN, and gamma's gradient would be.
+            return result(m, detail::as_tensor(select(is_finite(v), v, C())));
         }
     }
     const any_tensor& moving_mean() const noexcept { return mean_.variable(); }
