@@ -116,7 +116,8 @@ TEST_CASE("calls: after a restart calls in flight fail with aborted, and the nex
         CHECK(w.said(echo_service::echo, "z") == "z");
         CHECK(w.caller->incarnation() == 23);
         CHECK(w.said(echo_service::echo, "for the old one", 60s, {}, 22) ==
-              "aborted: /job:ps/task:0 (bob:1) was restarted; the call was not sent");
+              "aborted: /job:ps/task:0 (bob:1) was restarted, and sessions from before are gone; the call was not "
+              "sent: open a new session");
         CHECK(w.handler.count("called x") == 1);
         CHECK(w.handler.count("called y") == 0);
     }
