@@ -134,7 +134,7 @@ auto cond_of(const P& condition, const Then& then, const Else& otherwise) {
 /// without arguments that give a tensor, an expression, or several as std::tuple: both as many, of the same element types and
 /// sizes. They are called once, now; what they use that was made before is computed before, whichever of them runs, and what they make
 /// themselves only where they do. They compute and nothing else: variables are made and updated, and random numbers drawn,
-/// outside. Gradients flow through the function that ran. On a GPU the value lies there, and the host never sees it.
+/// outside, where texts stay, too. Gradients flow through the function that ran. On a GPU the value lies there, and the host never sees it.
 ///
 ///     const auto step = tn::cond(norm > 1.0f, [&] { return g / norm; }, [&] { return g; });
 template <class P, class Then, class Else>

@@ -125,7 +125,7 @@ using given_as_t = std::conditional_t<is_several<R>, Tuple, std::tuple_element_t
 /// ys): ys are the y of all slices, stacked along axis 0. carry, xs and y are each a tensor, or several as std::tuple, which f is given and
 /// gives as tuples; what f gives as the next carry has the type of the first. Where there are no slices, the last carry is
 /// the first. f is called once, now, and builds a body; it computes and nothing else (variables it uses; they are made, and random
-/// numbers drawn, outside). One node whatever the number of slices, which may be known in the step only.
+/// numbers drawn, outside, where texts stay, too). One node whatever the number of slices, which may be known in the step only.
 ///
 /// Gradients flow through all steps, second ones too. They are a scan backwards, which computes each step again from the carry
 /// that it was given: what is kept is a carry a slice.

@@ -164,7 +164,7 @@ auto while_loop_of(const Condition& condition, const F& f, const Xs&... first) {
 
 /// x = first...; while condition(x...), one bool, is true: x... = f(x...). f gives a tensor, or as many as it is given as std::tuple, of the types
 /// of the first. The result is the last x, as a tuple where there are several. Both functions are called once, now, and build bodies; these
-/// compute and nothing else (variables they use; they are made, and random numbers drawn, outside). A step with a deadline, or that is
+/// compute and nothing else (variables they use; they are made, and random numbers drawn, outside, where texts stay, too). A step with a deadline, or that is
 /// stopped, ends between two runs.
 ///
 /// Gradients flow through all runs that there were, how many being known in the step only: in memory that is planned before, some
