@@ -240,6 +240,17 @@ TEST_CASE_FIXTURE(in_folder,
     std::filesystem::remove(folder.path() / "lost-2.json");
     CHECK(run("lost", {.epochs = 6}).best_epoch == 6);
     CHECK(said("lost-2.json"));
+    // Another optimiser: its slots begin anew, or all of it is refused.
+    problem p;
+    p.train = tn::momentum(0.25).minimize(p.loss);
+    tn::fit_options o{
+        .epochs = 7, .checkpoint = folder / "lost", .log = [&](const std::string& l) { lines.push_back(l); }};
+    CHECK_ERROR(tn::not_found_error, "lacks w/momentum", tn::fit(p.sess, o, p.step(), data));
+    o.partial = true;
+    const tn::fit_history h = tn::fit(p.sess, o, p.step(), data);
+    CHECK(said("the best of those epochs is not known: not in the checkpoint, and begun anew: w/momentum"));
+    CHECK(h.epochs.size() == 1);
+    CHECK(h.best_epoch == 7);
 }
 
 TEST_CASE_FIXTURE(in_folder, "fit: where nobody counts steps, checkpoints are told apart nevertheless") {

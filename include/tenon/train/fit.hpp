@@ -76,6 +76,9 @@ struct fit_options {
     /// then those of the epoch's number. The best epoch and the patience that is used up are those of before, unless other metrics are measured, or the
     /// best is another one's, or the checkpoint is of a Tenon that did not save them: then the best is one of the epochs that follow.
     bool resume = true;
+    /// Goes on also where the checkpoint is of another optimiser or model: takes what fits, and says which variables begin anew; the best epoch is then one
+    /// of those that follow. Without it that is an error which names them.
+    bool partial = false;
     /// Swapped in for validation, and for what is kept as the best epoch's. It outlives the call.
     const moving_average* average = nullptr;
     bool check_finite = true; ///< a training metric that is not finite is a failed_precondition_error

@@ -214,22 +214,27 @@ public:
             return 0;
         }
         const checkpoint_manifest last = saver_->manifest(s_, all.back());
+        if (o_.partial) s_.run(initialize_variables());
         std::string forgotten;
         if (!state.read(last.metadata, o_.metrics.size(), (validates ? 2 : 1) * o_.metrics.size()))
             forgotten = last.metadata.contains("fit/best") ? "they were measured otherwise"
                                                            : "the checkpoint says nothing of them";
         else if (o_.restore_best && state.best.epoch > 0) try {
-                saver_->restore(s_, {.checkpoint = path(state.best_step)});
+                saver_->restore(s_, {.checkpoint = path(state.best_step), .partial = o_.partial});
                 std::optional<moving_average::swap> averaged;
                 if (o_.average) averaged.emplace(*o_.average, s_);
                 keep_best();
             } catch (const error& e) {
                 if (e.code() != error_code::not_found && e.code() != error_code::data_loss) throw;
                 forgotten = e.what();
-                state.best = {};
-                state.waited = 0;
             }
-        saver_->restore(s_, {.checkpoint = all.back()});
+        restored_checkpoint r = saver_->restore(s_, {.checkpoint = all.back(), .partial = o_.partial});
+        r.missing.insert(r.missing.end(), r.mismatched.begin(), r.mismatched.end());
+        if (!r.missing.empty()) forgotten = "not in the checkpoint, and begun anew: " + joined(r.missing, ", ");
+        if (!forgotten.empty()) {
+            state.best = {};
+            state.waited = 0;
+        }
         saved_step_ = last.step;
         const std::int64_t before = s_.run_untyped({}, {done_})[0].data<std::int64_t>()[0];
         say("goes on after epoch " + std::to_string(before) +
