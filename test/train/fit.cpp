@@ -302,6 +302,12 @@ TEST_CASE("fit: mistakes are named") {
     };
     refuses({.epochs = 0}, "0 epochs are asked for");
     refuses({.metrics = {"loss", "accuracy"}}, "fetches 1 scalars; fit_options::metrics names 2");
+    // Before anything is trained.
+    const auto more = p.sess.callable(tn::feeds(p.x), tn::fetches(p.loss, p.loss));
+    CHECK_ERROR(tn::invalid_argument_error,
+                "the callable for validation fetches 2 scalars; fit_options::metrics names 1",
+                tn::fit(p.sess, {}, step, data, more, data));
+    CHECK(tn::uninitialized_variables(p.sess).size() == 2);
     refuses({.watched = "accuracy"}, "the watched metric \"accuracy\" is none of");
     CHECK_ERROR(tn::invalid_argument_error, "has no rows", tn::fit(p.sess, {}, step, batches()));
     // A batch without rows is refused before its step, whose mean, and then whose variables, would be NaN.

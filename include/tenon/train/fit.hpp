@@ -106,6 +106,13 @@ using batch_listener = function_ref<bool(std::int64_t rows, const std::vector<do
 /// Goes through the data of an epoch, without so many of its first rows.
 using data_pass = function_ref<void(int epoch, std::int64_t without, batch_listener each)>;
 
+/// Throws where the callable for `whose` data does not fetch a scalar for each metric.
+void check_metrics(const fit_options& o, const char* whose, std::size_t scalars);
+template <class X> void check_metrics_of(const fit_options&, const char*, const X&) {} // known when it is run
+template <class Feeds, class... F>
+void check_metrics_of(const fit_options& o, const char* whose, const callable<Feeds, fetch_list<F...>>&) {
+    check_metrics(o, whose, (std::size_t{0} + ... + std::size_t{!std::is_same_v<F, operation>}));
+}
 fit_history fit(session& s, const fit_options& o, data_pass train, const data_pass* validate);
 double scalar_of(const any_array& value);
 
@@ -174,9 +181,11 @@ fit_history fit(session& s, const fit_options& o, const Step& step, Data&& data,
         "data: minibatches({.size = 32}, xs, ys), a data set, or a function of the epoch that gives one");
     if constexpr (!good) return {};
     else {
+        detail::check_metrics_of(o, "training", step);
         const auto train = detail::pass_over(o, step, data);
         if constexpr (sizeof...(held_out) == 0) return detail::fit(s, o, train, nullptr);
         else {
+            detail::check_metrics_of(o, "validation", std::get<0>(std::tie(held_out...)));
             const auto check = detail::pass_over(o, held_out...);
             const detail::data_pass validate = check;
             return detail::fit(s, o, train, &validate);

@@ -42,6 +42,13 @@ TENON_INLINE double scalar_of(const any_array& value) {
     });
 }
 
+TENON_INLINE void check_metrics(const fit_options& o, const char* whose, std::size_t scalars) {
+    if (scalars != o.metrics.size())
+        throw invalid_argument_error("fit: the callable for " + std::string(whose) + " fetches " +
+                                     std::to_string(scalars) + " scalars; fit_options::metrics names " +
+                                     std::to_string(o.metrics.size()));
+}
+
 // The sums of a part of an epoch, of rows, by metric.
 struct metric_sums {
     std::int64_t rows = 0;
@@ -60,10 +67,7 @@ public:
         if (rows == 0)
             throw invalid_argument_error("fit: batch " + std::to_string(batches_) + " of the data for " + whose_ +
                                          " has no rows, and no mean to learn from; leave it out of the data");
-        if (values.size() != o_.metrics.size())
-            throw invalid_argument_error("fit: the callable for " + std::string(whose_) + " fetches " +
-                                         std::to_string(values.size()) + " scalars; fit_options::metrics names " +
-                                         std::to_string(o_.metrics.size()));
+        check_metrics(o_, whose_, values.size());
         sums_.of.resize(values.size());
         for (std::size_t i = 0; i < values.size(); ++i) sums_.of[i] += static_cast<double>(rows) * values[i];
         sums_.rows += rows;
