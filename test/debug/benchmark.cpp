@@ -148,6 +148,21 @@ TEST_CASE("what a candidate throws comes out, and what makes no sense is said") 
     CHECK(contains(message_of<tn::invalid_argument_error>(
                        [] { const tn::benchmark_candidate c("k", std::shared_ptr<tn::timed_kernel>()); }),
                    "session::kernel_of"));
+    CHECK_ERROR(tn::invalid_argument_error, "session::kernel_of",
+                tn::benchmark(std::shared_ptr<tn::timed_kernel>(), quick));
+    void (*const none)() = nullptr;
+    CHECK_ERROR(tn::invalid_argument_error, "\"f\" is an empty function", tn::benchmark({{"f", none}}, quick));
+    CHECK_ERROR(tn::invalid_argument_error, "\"call\" is an empty function",
+                tn::benchmark(std::function<void()>(), quick));
+    CHECK_ERROR(tn::out_of_range_error, "benchmark of \"b\": no more",
+                tn::benchmark({nothing, {"b", [] { throw tn::out_of_range_error("no more"); }}}, quick));
+}
+
+TEST_CASE("a candidate may give something, which nobody takes, and may be a function that is there") {
+    int calls = 0;
+    const std::function<int()> counted = [&] { return ++calls; };
+    CHECK(tn::benchmark({{"lambda", [&] { return ++calls; }}, {"function", counted}}, quick).rows.size() == 2);
+    CHECK(calls >= 6);
 }
 
 TEST_CASE_FIXTURE(in_graph, "a placement by costs learns from kernels that were timed") {
@@ -192,6 +207,7 @@ TEST_CASE_FIXTURE(in_graph, "a machine's peaks are positive where something is k
 TEST_CASE("a report is read as it was written") {
     tn::benchmark_report r;
     r.cold = true;
+    r.machine = "a processor, 2 threads";
     r.rows.push_back(row_of("a \"row\"", {1e-6, 2.5e-7, 3}, "/device:GPU:0"));
     r.rows.back().work = {12, 1e9};
     r.rows.back().peak = {1e12, 0};
@@ -211,6 +227,11 @@ TEST_CASE("a report is read as it was written") {
     };
     CHECK(contains(words("\"version\": 1", "\"version\": 2"), "\"version\": a whole number from 1 to 1"));
     CHECK(contains(words("\"cold\": true", "\"cold\": 1"), "\"cold\" must be true or false"));
+    CHECK(contains(words("\"a processor, 2 threads\"", "3"), "\"machine\" must be a text, not 3"));
+    std::string before = text; // there were reports that say no machine
+    const std::string machine = " \"machine\": \"a processor, 2 threads\",\n";
+    before.erase(before.find(machine), machine.size());
+    CHECK(tn::benchmark_report::from_json(before).machine.empty());
     CHECK(contains(words("\"bytes\": 12.0", "\"bytes\": -1"), "row 1: \"bytes\": a number from 0 on is needed"));
     CHECK(contains(words("\"blocks\": 3", "\"blocks\": -3"), "a launch of row 1"));
     CHECK(contains(words("\"on\"", "\"where\""), "row 1: has no \"on\""));
@@ -262,6 +283,11 @@ TEST_CASE("two reports: what is faster, slower, the same, new, gone, elsewhere")
     CHECK(contains(line("gone"), "-  gone"));
     CHECK(contains(line("nothing"), "1 s   0 ns      -  faster"));
     CHECK(contains(line("moved"), "slower, on /device:GPU:0 and not host"));
+    CHECK(!contains(text, "machine"));
+    now.machine = "this";
+    CHECK(tn::compare(before, now) == text); // of what was before it is not known
+    before.machine = "that";
+    CHECK(contains(tn::compare(before, now), "\nTwo machines: that before, this now.\n"));
     now.cold = true;
     CHECK(contains(tn::compare(before, now), "this compares two things"));
 }

@@ -31,7 +31,10 @@ private:
     };
     template <class F> struct holder final : base {
         template <class G> explicit holder(G&& g) : f(std::forward<G>(g)) {}
-        R call(A... a) override { return f(std::forward<A>(a)...); }
+        R call(A... a) override {
+            if constexpr (std::is_void_v<R>) static_cast<void>(f(std::forward<A>(a)...));
+            else return f(std::forward<A>(a)...);
+        }
         F f;
     };
     std::shared_ptr<base> called_;

@@ -38,7 +38,7 @@ public:
     /// Whatever can be called and has done its work when it returns. Its time is that of the host's clock.
     template <class F>
         requires std::is_invocable_v<F&> benchmark_candidate(std::string called, F f, benchmark_work of_one = {}) :
-            name(std::move(called)), call(std::move(f)), work(of_one) {}
+            name(std::move(called)), call(there(f)), work(of_one) {}
         /// session::kernel_of(). What it does is known of it, where `of_one` does not say other numbers.
         benchmark_candidate(std::string called, std::shared_ptr<timed_kernel> k, benchmark_work of_one = {});
 
@@ -46,6 +46,13 @@ public:
         shared_function<void()> call;
         std::shared_ptr<timed_kernel> kernel;
         benchmark_work work;
+
+    private:
+        template <class F> F&& there(F& f) const {
+            if constexpr (!std::is_empty_v<F> && requires { f == nullptr; }) require(f != nullptr);
+            return std::move(f);
+        }
+        void require(bool can_be_called) const;
 };
 
 struct benchmark_options {
@@ -77,6 +84,7 @@ struct benchmark_row {
 struct benchmark_report {
     std::vector<benchmark_row> rows;
     bool cold = false;
+    std::string machine{}; ///< its processor, and the cards of its kernels; empty where that is not known
 
     /// A table: median, the middle half of the rounds, how often as fast as the first, and where it is known bytes and operations a second
     /// with their shares of the peaks; below it what each kernel launches, with registers and occupancy.
@@ -93,8 +101,8 @@ namespace detail {
 benchmark_report time_in_turns(const std::vector<benchmark_candidate>& candidates, const benchmark_options& o);
 } // namespace detail
 
-/// Times the candidates in turns: a list of them, or one, a kernel or what can be called. What they throw is thrown; invalid_argument_error
-/// where an option makes no sense, naming it.
+/// Times the candidates in turns: a list of them, or one, a kernel or what can be called. What they throw is thrown, and where it is one of
+/// Tenon's errors it names the candidate; invalid_argument_error where an option makes no sense, naming it.
 // One function, so that a compiler that refuses a call has little to say.
 template <class What = std::vector<benchmark_candidate>>
 benchmark_report benchmark(const What& what, const benchmark_options& o = {}) {
@@ -104,13 +112,15 @@ benchmark_report benchmark(const What& what, const benchmark_options& o = {}) {
                   "tenon::benchmark: a kernel is timed, benchmark(sess.kernel_of(y, feed(x, value))), or what can "
                   "be called, such as a step: benchmark([&] { step(value); })");
     if constexpr (is_list) return detail::time_in_turns(what, o);
-    else if constexpr (is_kernel) return detail::time_in_turns({{what->node(), what}}, o);
-    else if constexpr (std::is_invocable_v<What&>) return detail::time_in_turns({{"call", what}}, o);
+    else if constexpr (is_kernel) {
+        const std::shared_ptr<timed_kernel> kernel = what;
+        return detail::time_in_turns({{kernel ? kernel->node() : "kernel", kernel}}, o);
+    } else if constexpr (std::is_invocable_v<What&>) return detail::time_in_turns({{"call", what}}, o);
     else return {};
 }
 
 /// A table of what has changed, by name: both medians, how often as fast it is now, and whether the middle halves of their rounds lie apart
-/// ("faster", "slower") or not ("the same").
+/// ("faster", "slower") or not ("the same"). It says where the reports are of different machines.
 std::string compare(const benchmark_report& before, const benchmark_report& now);
 
 } // namespace tenon

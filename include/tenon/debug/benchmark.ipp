@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <numeric>
 #include <random>
+#include <string_view>
+#include <thread>
 
 #include <tenon/concurrency/thread_pool.hpp>
 #include <tenon/core/error.hpp>
@@ -33,6 +35,11 @@ TENON_INLINE benchmark_candidate::benchmark_candidate(std::string called, std::s
     if (work.operations == 0) work.operations = kernel->operations();
 }
 
+TENON_INLINE void benchmark_candidate::require(bool can_be_called) const {
+    if (!can_be_called)
+        throw invalid_argument_error("benchmark: \"" + name + "\" is an empty function; give it what can be called");
+}
+
 namespace detail {
 
 using benchmark_clock = std::chrono::steady_clock;
@@ -42,7 +49,7 @@ inline double seconds_since(benchmark_clock::time_point t) {
 }
 
 // Of so many calls, their own time.
-inline double time_calls(const benchmark_candidate& c, int calls, bool cold) {
+inline double time_all(const benchmark_candidate& c, int calls, bool cold) {
     if (c.kernel) return c.kernel->run(calls, cold);
     double all = 0;
     for (int left = calls; left > 0;) {
@@ -54,6 +61,31 @@ inline double time_calls(const benchmark_candidate& c, int calls, bool cold) {
         left -= together;
     }
     return all;
+}
+
+inline double time_calls(const benchmark_candidate& c, int calls, bool cold) {
+    return said_by("benchmark of \"" + c.name + "\"", [&] { return time_all(c, calls, cold); });
+}
+
+// "AMD EPYC 9554, 2 threads; NVIDIA H200"
+inline std::string machine_of(const std::vector<benchmark_candidate>& candidates) {
+    std::string text;
+    if (std::FILE* const of_system = std::fopen("/proc/cpuinfo", "r")) {
+        constexpr std::string_view wanted = "model name";
+        char line[512];
+        while (text.empty() && std::fgets(line, sizeof line, of_system))
+            if (const std::string_view seen = line; seen.starts_with(wanted))
+                if (const std::size_t at = seen.find_first_not_of(" \t:", wanted.size()); at != seen.npos)
+                    text = seen.substr(at, seen.find_last_not_of('\n') + 1 - at);
+        std::fclose(of_system);
+    }
+    if (!text.empty()) text += ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+    std::vector<std::string> cards;
+    for (const benchmark_candidate& c : candidates)
+        if (c.kernel && c.kernel->on().capability > 0 &&
+            std::find(cards.begin(), cards.end(), c.kernel->on().description) == cards.end())
+            text += (text.empty() ? "" : "; ") + cards.emplace_back(c.kernel->on().description);
+    return without_controls(text);
 }
 
 // Runs it for so long; how many calls take `round` seconds, with all that is done around them.
@@ -164,6 +196,7 @@ TENON_INLINE benchmark_report detail::time_in_turns(const std::vector<benchmark_
     detail::require_sense(candidates, o);
     benchmark_report r;
     r.cold = o.cold;
+    r.machine = detail::machine_of(candidates);
     std::vector<int> calls;
     for (const benchmark_candidate& c : candidates) {
         calls.push_back(detail::warm_up(c, o, o.seconds / o.rounds));
@@ -239,10 +272,12 @@ TENON_INLINE std::string benchmark_report::to_json() const {
                                          {"peak_operations_per_second", row.peak.operations_per_second},
                                          {"launches", std::move(launches)}});
     }
-    return detail::json_text(
-               json_value::object{
-                   {"format", "tenon benchmark"}, {"version", 1}, {"cold", cold}, {"rows", std::move(all)}},
-               1) +
+    return detail::json_text(json_value::object{{"format", "tenon benchmark"},
+                                                {"version", 1},
+                                                {"cold", cold},
+                                                {"machine", machine},
+                                                {"rows", std::move(all)}},
+                             1) +
            "\n";
 }
 
@@ -258,6 +293,11 @@ TENON_INLINE benchmark_report benchmark_report::from_json(const std::string& tex
     const detail::json_value& cold = all.member("cold");
     if (!cold.get<bool>()) all.wrong("\"cold\" must be true or false, not " + cold.described());
     r.cold = *cold.get<bool>();
+    if (const detail::json_value* machine = all.optional("machine")) { // reports were written without
+        const auto* const name = machine->get<std::string>();
+        if (!name) all.wrong("\"machine\" must be a text, not " + machine->described());
+        r.machine = *name;
+    }
     for (const detail::json_value& v : all.list("rows")) {
         detail::json_reader e(v, what, "row " + std::to_string(r.rows.size() + 1));
         benchmark_row& row = r.rows.emplace_back();
@@ -329,6 +369,9 @@ TENON_INLINE std::string compare(const benchmark_report& before, const benchmark
     if (before.cold != now.cold)
         text += std::string("The caches were flushed ") + (now.cold ? "now" : "before") +
                 " alone: this compares two things.\n";
+    if (before.machine != now.machine && !before.machine.empty() && !now.machine.empty())
+        text +=
+            detail::without_controls("Two machines: " + before.machine + " before, " + now.machine + " now.") + '\n';
     return text;
 }
 
