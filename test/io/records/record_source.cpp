@@ -34,6 +34,28 @@ TEST_CASE_FIXTURE(in_folder, "a file that loses its name while it is read is rea
     CHECK(rest.back() == "end");
 }
 
+TEST_CASE_FIXTURE(in_folder,
+                  "a file that becomes shorter while it is read is damaged there: what is left of a record is none") {
+    std::string lines;
+    for (int i = 0; i < 200'000; ++i) lines += std::to_string(i) + '\n';
+    write_bytes(folder / "a", lines);
+    const auto records = tn::open_records("read", folder / "a", {});
+    std::string_view r;
+    REQUIRE(records->next(r));
+    const std::size_t cut = lines.find("\n150000\n") + 4; // "150" is there
+    std::filesystem::resize_file(folder / "a", cut);
+    int next = 1;
+    const auto rest = [&] {
+        while (records->next(r)) next += r == std::to_string(next);
+    };
+    CHECK_ERROR(tn::data_loss_error,
+                "became shorter while it was read: it had " + std::to_string(lines.size()) +
+                    " bytes, and ends at byte " + std::to_string(cut),
+                rest());
+    CHECK(next == 150'000);
+    CHECK(!records->next(r));
+}
+
 TEST_CASE("a format that makes no sense is refused, and what is wrong is named") {
     const auto said = [](tn::record_format f) {
         return message_of<tn::invalid_argument_error>([&] { tn::check_format("who", f); });

@@ -43,8 +43,16 @@ TENON_INLINE bool buffered_records::more(std::size_t most) {
     } catch (const error& e) {
         cannot_read(e);
     }
-    if (got == 0) at_end_ = true;
     end_ += got;
+    if (got == 0) {
+        at_end_ = true;
+        if (file_->size() > static_cast<std::int64_t>(base_ + end_)) {
+            ended_ = true;
+            throw data_loss_error(say("the file became shorter while it was read: it had " +
+                                      std::to_string(file_->size()) + " bytes, and ends at byte " +
+                                      std::to_string(base_ + end_)));
+        }
+    }
     return got > 0;
 }
 
