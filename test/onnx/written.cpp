@@ -106,6 +106,7 @@ TEST_CASE_FIXTURE(in_graph, "what ONNX has no operator for is written as several
     by.check(s, "variances",
              {tn::variance<1>(y, tn::ddof{1}), tn::variance(y, tn::keep_dims{}, tn::ddof{3}),
               tn::standard_deviation<0>(y, tn::ddof{1})});
+    by.check(s, "counted", {tn::arange_to(tn::max(i)), tn::arange_to(tn::cast<std::int32_t>(tn::max(i)))});
     by.check(s, "shuffled", {tn::random_shuffle(i), tn::random_permutation<std::int32_t, tn::shape<7>>()});
 }
 

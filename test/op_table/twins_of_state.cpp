@@ -24,6 +24,8 @@ TEST_CASE("typed and untyped: control, constants and random numbers") {
     t.same_operation("boolean_mask", boolean_mask(x, x > 0.0f),
                      untyped::boolean_mask(x, tenon::detail::as_tensor(x > 0.0f)));
     t.same_operation("nonzero", nonzero<batch>(x), untyped::nonzero(x, extents{extent::named("batch")}));
+    const auto count = t.given<std::int32_t, shape<>>({3});
+    t.same_operation("arange_to", arange_to<batch>(count), untyped::arange_to(count, extents{extent::named("batch")}));
     const auto list = t.operand<float, shape<batch_size{}>>();
     const auto different = unique<std::int64_t>(list);
     const std::vector<any_tensor> different_too = untyped::unique(list, element_type::int64);

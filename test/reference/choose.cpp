@@ -71,6 +71,12 @@ shared_array places_of_nonzero(const tn::any_array& x) {
     return array_of(all, tn::element_type::int64, {static_cast<std::int64_t>(all.size()) / rank, rank});
 }
 
+shared_array numbers_to(const tn::any_array& n) {
+    list all;
+    while (static_cast<std::int64_t>(all.size()) < integers(n)[0]) all.push_back(static_cast<std::int64_t>(all.size()));
+    return array_of(all, tn::element_type::int64, {static_cast<std::int64_t>(all.size())});
+}
+
 std::vector<shared_array> different(const tn::any_array& x, tn::element_type index) {
     list first, where;
     tn::detail::with_element(x.element(), [&]<class T>(const T&) {
@@ -157,6 +163,7 @@ std::vector<shared_array> chosen(const work& w) {
     const std::string_view op = w.node.op->name;
     if (op == "boolean_mask") return {masked(*w.values[0], *w.values[1])};
     if (op == "nonzero") return {places_of_nonzero(*w.values[0])};
+    if (op == "arange_to") return {numbers_to(*w.values[0])};
     if (op == "unique") return different(*w.values[0], w.attributes.get<tn::element_type>("index"));
     if (op == "route_indices") return routed_indices(w);
     if (op == "route_rows") return routed_rows(w);

@@ -29,6 +29,9 @@ static_assert(is<decltype(boolean_mask<batch>(rows, rows)), tensor<bool, shape<b
 static_assert(is<decltype(nonzero(x)), tensor<std::int64_t, shape<dyn, 3>>>);
 static_assert(is<decltype(nonzero<chosen>(rows)), tensor<std::int64_t, shape<chosen, 1>>>);
 
+static_assert(is<decltype(arange_to(tensor<std::int32_t, shape<>>())), tensor<std::int64_t, shape<dyn>>>);
+static_assert(is<decltype(arange_to<chosen>(tensor<std::int64_t, shape<>>())), tensor<std::int64_t, shape<chosen>>>);
+
 static_assert(is<decltype(unique(words)), std::tuple<tensor<std::string, shape<dyn>>, tensor<std::int32_t, shape<7>>>>);
 static_assert(
     is<decltype(unique<std::int64_t>(rows)), std::tuple<tensor<bool, shape<dyn>>, tensor<std::int64_t, shape<batch>>>>);
@@ -37,6 +40,7 @@ static_assert(is<decltype(unique<chosen, std::int64_t>(words)),
 
 static_assert(is<decltype(boolean_mask(ill_shaped{}, rows)), ill_shaped>);
 static_assert(is<decltype(nonzero(ill_shaped{})), ill_shaped>);
+static_assert(is<decltype(arange_to(ill_shaped{})), ill_shaped>);
 static_assert(is<decltype(unique(ill_shaped{})), std::tuple<ill_shaped, ill_shaped>>);
 
 } // namespace

@@ -36,7 +36,8 @@ struct tested_in {
 
 const std::string of_plans = "made of graphs that are differentiated already";
 const std::string selection = "ops/shape/selection.cpp, ops/shape/selection_steps.cpp";
-const element_types strings = element_types{}.with(element_type::string);
+const element_types strings = element_types{}.with(element_type::string),
+                    whole = element_types{}.with(element_type::int32).with(element_type::int64);
 
 const tested_in all[]{
     // Between tasks, processes and devices.
@@ -96,6 +97,7 @@ const tested_in all[]{
     {selection, "", {"boolean_mask"}, all_elements},
     {selection + ", cuda/ops/shape/selection.cpp", "", {"boolean_mask_gradient"}, numeric, false},
     {selection, "indices", {"nonzero"}},
+    {selection, "indices", {"arange_to"}, whole},
     {selection, "indices, and elements of which others may be equal", {"unique"}, all_elements},
 };
 

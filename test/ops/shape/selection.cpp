@@ -83,6 +83,18 @@ TEST_CASE_FIXTURE(in_graph, "nonzero gives the indices of what is not 0, a row f
           of<std::int64_t>({1, 1}, {1}));
 }
 
+TEST_CASE_FIXTURE(in_graph, "arange_to gives as many numbers as a value says, from 0 on") {
+    const auto numbers = arange_to<chosen>(tn::placeholder<std::int64_t, tn::shape<>>("n"));
+    CHECK(select(numbers, tuple(of<std::int64_t>({}, {4})))[0] == of<std::int64_t>({4}, {0, 1, 2, 3}));
+    CHECK(select(numbers, tuple(of<std::int64_t>({}, {0})))[0] == of<std::int64_t>({0}, {}));
+    const auto few = arange_to(tn::placeholder<std::int32_t, tn::shape<>>("few"));
+    CHECK(select(few, tuple(of<std::int32_t>({}, {2})))[0] == of<std::int64_t>({2}, {0, 1}));
+    CHECK_ERROR(tn::invalid_argument_error, "arange_to: there are no -3 numbers",
+                select(numbers, tuple(of<std::int64_t>({}, {-3}))));
+    CHECK_THROWS_AS(tn::untyped::arange_to(tn::placeholder<std::int64_t, tn::shape<2>>("two")),
+                    tn::invalid_argument_error);
+}
+
 TEST_CASE("unique gives the different elements as they first occur, and where each element is among them") {
     const own_graph g;
     const auto [values, indices] = unique(tn::placeholder<std::int64_t, tn::shape<tn::dyn>>("x"));

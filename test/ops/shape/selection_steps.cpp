@@ -147,6 +147,17 @@ TEST_CASE_FIXTURE(in_graph, "choices of constants are made in the step, as all o
     });
 }
 
+TEST_CASE_FIXTURE(in_session, "a name that a value tells is beside sizes that are fed, and the same or an error") {
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const auto y = tn::placeholder<float, tn::shape<tn::dyn>>("y");
+    const auto n = tn::placeholder<std::int64_t, tn::shape<>>("n");
+    const auto total = sum(tn::boolean_mask<kept>(x, x > 0.0f) + y);
+    CHECK(s.run(tn::feed(x, {1, -2, 3}), tn::feed(y, {10, 20}), total).item() == 34);
+    const auto places = sum(cast<float>(tn::arange_to<kept>(n)) * y);
+    CHECK(s.run(tn::feed(n, std::int64_t{3}), tn::feed(y, {1, 10, 100}), places).item() == 210);
+    CHECK_THROWS_AS(s.run(tn::feed(n, std::int64_t{2}), tn::feed(y, {1, 10, 100}), places), tn::invalid_argument_error);
+}
+
 TEST_CASE_FIXTURE(in_session, "choices after a queue: what is dequeued is sifted, and handed on") {
     const tn::fifo_queue<float> from(20), to(20);
     const auto put = from.enqueue_many(tn::constant({3.0f, -1.0f, 4.0f, -1.0f, 5.0f}));

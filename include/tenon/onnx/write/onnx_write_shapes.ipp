@@ -220,8 +220,14 @@ inline void write_nonzero(writer& w, const node& n) {
     w.give(n, w.transposed(w.add("NonZero", {w.input(n, 0)}), {1, 0}));
 }
 
+inline void write_arange_to(writer& w, const node& n) {
+    const std::string count = cast_to(w, w.input(n, 0), element_type::int64);
+    w.give(n, w.add("Range", {w.integers({0}, true), count, w.integers({1}, true)}));
+}
+
 TENON_INLINE std::vector<write_entry> written_shapes() {
-    return {{"broadcast_like", write_broadcast_like},
+    return {{"arange_to", write_arange_to},
+            {"broadcast_like", write_broadcast_like},
             {"broadcast_to", write_broadcast_to},
             {"concat", write_concat},
             {"element_count", write_element_count},

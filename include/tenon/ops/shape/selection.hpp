@@ -13,6 +13,7 @@
 ///     auto seen = tn::boolean_mask<kept>(samples, known);   // float[batch, 784], bool[batch] -> float[kept, 784]
 ///     auto where = tn::nonzero(x);                           // [3, 4] -> int64[?, 2]
 ///     auto [words, number] = tn::unique(text);               // string[n] -> string[?], int32[n]
+///     auto places = tn::arange_to(count);                    // int64[] -> int64[?]: 0, 1, .. below count
 
 namespace tenon {
 
@@ -121,6 +122,21 @@ struct unique_op : detail::selects {
 };
 TENON_OP(selection, unique);
 
+/// in: n, int32 or int64, of no dimensions. 0, 1, .. n - 1. An n below 0 fails the step.
+struct arange_to_op : detail::selects {
+    static constexpr const char* name = "arange_to";
+    using attributes = detail::selection_attributes;
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (in[0].element != element_type::int32 && in[0].element != element_type::int64)
+            return fault::element_type_must_be_integer;
+        if (in[0].extents.rank() > 0 || a.count.rank() > 1) return fault::rank_too_high;
+        return inferred(element_type::int64, {a.result()});
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(selection, arange_to);
+
 namespace untyped {
 /// `size`: what the types say of how many elements there are, extent::named("kept"), say, or a number, which the step
 /// checks; not given: nothing.
@@ -130,6 +146,7 @@ any_tensor nonzero(const any_tensor& x, const extents& size = {}, called_from he
 /// The different elements, and for each element of x where it is among them: int32 or int64.
 std::vector<any_tensor> unique(const any_tensor& x, element_type index = element_type::int32, const extents& size = {},
                                called_from here = caller());
+any_tensor arange_to(const any_tensor& n, const extents& size = {}, called_from here = caller());
 } // namespace untyped
 
 namespace detail {
@@ -206,6 +223,17 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
     return unique<dyn, Index>(x);
 }
 
+/// 0, 1, .. n - 1, of size Size: as many numbers (int64) as n says, which is an int32 or int64 of no dimensions and not below 0.
+template <auto Size = dyn, OperandOrIllShaped N> auto arange_to(const N& n, called_from here = caller()) {
+    const making made(here);
+    using verdict = detail::verdict_on_operands<detail::selection_rule<arange_to_op>, N>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else
+        return tensor<std::int64_t, shape<detail::canonical_dim<Size>()>>::unchecked(
+            untyped::arange_to(detail::as_tensor(n), detail::selection_size<Size>()));
+}
+
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_selection)
@@ -213,6 +241,7 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 
@@ -236,6 +265,9 @@ TENON_INLINE std::vector<any_tensor> unique(const any_tensor& x, element_type in
     const making made(here);
     node* n = add_node(definition_of<unique_op>(), {x}, encode(unique_op::attributes{index, size}));
     return {any_tensor({n, 0}), any_tensor({n, 1})};
+}
+TENON_INLINE any_tensor arange_to(const any_tensor& n, const extents& size, called_from here) {
+    return tenon::add<arange_to_op>({size}, {n}, here);
 }
 } // namespace untyped
 
@@ -349,6 +381,21 @@ private:
     std::string name;
 };
 
+struct arange_to_select {
+    explicit arange_to_select(const kernel_setup& s) : name(s.node.name) {}
+    std::vector<any_array> operator()(const std::vector<any_array>& in) const {
+        const std::int64_t n =
+            in[0].element() == element_type::int32 ? *in[0].data<std::int32_t>() : *in[0].data<std::int64_t>();
+        if (n < 0) throw invalid_argument_error(name + ": there are no " + std::to_string(n) + " numbers");
+        std::vector<any_array> out;
+        any_array& made = out.emplace_back(element_type::int64, extents{n});
+        std::iota(made.data<std::int64_t>(), made.data<std::int64_t>() + n, std::int64_t{0});
+        return out;
+    }
+
+    std::string name;
+};
+
 struct boolean_mask_gradient_kernel final : kernel {
     explicit boolean_mask_gradient_kernel(const kernel_setup& s) : rows(s), element(s.outputs[0].element) {}
     void run(const kernel_run& r) override {
@@ -375,6 +422,7 @@ struct boolean_mask_gradient_kernel final : kernel {
 TENON_KERNEL(boolean_mask, detail::immediate_kernel<detail::boolean_mask_select>);
 TENON_KERNEL(nonzero, detail::immediate_kernel<detail::nonzero_select>);
 TENON_KERNEL(unique, detail::immediate_kernel<detail::unique_select>);
+TENON_KERNEL(arange_to, detail::immediate_kernel<detail::arange_to_select>);
 TENON_KERNEL(boolean_mask_gradient, detail::boolean_mask_gradient_kernel);
 
 } // namespace tenon

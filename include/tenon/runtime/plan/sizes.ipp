@@ -131,9 +131,22 @@ TENON_INLINE tensor_type inferred_in_step(const node& n, const attributes& a, ty
                                  (says_node ? " [node " + described(n) + "]" : ""));
 }
 
+namespace detail {
+// A name that only a value tells agrees with every size until it is told.
+inline inferred inferred_without_names(const node& n, const attributes& a, type_list in, int k) {
+    std::vector<tensor_type> types(in.begin(), in.end());
+    for (tensor_type& t : types)
+        for (int d = 0; d < t.extents.rank(); ++d)
+            if (t.extents[d].is_named()) t.extents[d] = dynamic_extent;
+    return n.op->infer(a, {types.data(), in.size()}, k);
+}
+} // namespace detail
+
 TENON_INLINE tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes,
                                       bool may_stay_open) {
-    tensor_type t = inferred_in_step(n, a, in, k, true);
+    inferred found = n.op->infer(a, in, k);
+    if (!found && may_stay_open) found = detail::inferred_without_names(n, a, in, k);
+    tensor_type t = found ? found.type : inferred_in_step(n, a, in, k, true);
     t.extents = sizes.known(t.extents);
     const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
     const any_tensor known(same ? n.inputs[0] : node_output{&n, k}); // to the user
