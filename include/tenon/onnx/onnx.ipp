@@ -167,36 +167,45 @@ TENON_INLINE importer::level& importer::level_of(const node& n) {
         if (l.of.state() == n.graph) return l;
     return levels_.front();
 }
-TENON_INLINE bool importer::is_constant(level& in, node* n) {
-    auto& constant_ = in.constant;
-    if (const auto known = constant_.find(n); known != constant_.end()) return known->second;
+TENON_INLINE bool importer::all_of(std::unordered_map<const tenon::node*, bool>& known, node* n,
+                                   function_ref<bool(const node&)> is) {
+    if (const auto found = known.find(n); found != known.end()) return found->second;
     std::vector<node*> open{n}; // not recursive: models are deep
     while (!open.empty()) {
         node* const top = open.back();
-        if (constant_.contains(top)) {
+        if (known.contains(top)) {
             open.pop_back();
             continue;
         }
-        constexpr auto effects = op_flags::stateful | op_flags::fed | op_flags::resource | op_flags::variable;
-        // A loop may be long, or have no end.
-        const bool loops = top->op == &definition_of<while_op>() || top->op == &definition_of<scan_op>();
-        bool constant = !has(top->op->flags, effects) && top->controls.empty() && !loops, waits = false;
-        for (const tensor_type& t : top->outputs)
-            constant = constant && t.extents.is_static() && t.extents.elements() <= max_folded;
+        bool all = is(*top), waits = false;
         for (const node_output& i : top->inputs) {
-            if (!constant) break;
-            const auto known = constant_.find(i.node);
-            if (known != constant_.end()) constant = known->second;
+            if (!all) break;
+            const auto found = known.find(i.node);
+            if (found != known.end()) all = found->second;
             else {
                 open.push_back(i.node);
                 waits = true;
             }
         }
-        if (constant && waits) continue;
-        constant_[top] = constant;
+        if (all && waits) continue;
+        known[top] = all;
         open.pop_back();
     }
-    return constant_[n];
+    return known[n];
+}
+TENON_INLINE bool importer::is_constant(level& in, node* n) {
+    return all_of(in.constant, n, [](const node& top) {
+        constexpr auto effects = op_flags::stateful | op_flags::fed | op_flags::resource | op_flags::variable;
+        // A loop may be long, or have no end.
+        const bool loops = top.op == &definition_of<while_op>() || top.op == &definition_of<scan_op>();
+        bool constant = !has(top.op->flags, effects) && top.controls.empty() && !loops;
+        for (const tensor_type& t : top.outputs)
+            constant = constant && t.extents.is_static() && t.extents.elements() <= max_folded;
+        return constant;
+    });
+}
+TENON_INLINE bool importer::is_found(node* n) {
+    return !in_body() && !all_of(not_found_, n, [](const node& top) { return !top.op->is(op_flags::waits); });
 }
 
 TENON_INLINE std::optional<any_array> importer::evaluated(const any_tensor& t) {

@@ -24,11 +24,15 @@ struct value {
     std::optional<std::vector<extent>> sizes; // where it is a list of sizes of which some are known in the step only
     std::size_t level = 0;                    // of the graph that it is in: 0 the model's, 1 one of an attribute, ..
     std::shared_ptr<const std::vector<value>> items{}; // of a sequence, which is no tensor itself
+    // Stacked: of as many as the step knows, which are one tensor, item 0. Growing: items that a run of a loop adds to others.
+    enum class sequence { listed, stacked, growing } kind = sequence::listed;
 };
 /// The size of a list that is computed of sizes in the step, and has no name of its own.
 inline constexpr extent computed_size = extent::named("?");
 /// The size of such a list that a tensor has without a name. (-1 is the number.)
 inline constexpr extent unnamed_size = extent::named("unnamed");
+/// What a list has at most that is one of sizes which the step computes: two for each dimension.
+inline constexpr std::int64_t most_sizes = 2 * max_rank;
 /// A number of such a list, also one below 0, as a step or a bound.
 inline extent size_entry(std::int64_t n) {
     extent e;
@@ -89,10 +93,16 @@ public:
     std::optional<std::pair<any_tensor, int>> with_size(const extent& e) const;
     /// The name that an input has for a size.
     std::optional<extent> name_of_input(const size_sum& s) const;
+    /// Whether a step finds that size out where it gets there, as how many boxes are left.
+    bool is_found(const any_tensor& t, int axis) const;
     /// Gives size `axis` of an input a name, where it has none and can have one.
     void name_size(int i, int axis) const;
     /// An input that is a list of sizes; nullopt where it is none that is known.
     std::optional<std::vector<extent>> sizes(int i) const;
+    /// The same, where sizes that nothing follows are numbers of the step: they have names from here on. Not in bodies.
+    std::optional<std::vector<extent>> sizes_in_step(int i) const;
+    /// A name for a size that n, an int64 of no dimensions, says; computed_size in bodies.
+    extent size_in_step(const any_tensor& n) const;
 
     const attribute_message* attribute(const char* name) const noexcept;
     std::int64_t integer(const char* name, std::int64_t otherwise) const;

@@ -40,6 +40,15 @@ public:
     std::optional<std::pair<any_tensor, int>> with_size(const call& c, const extent& e);
     std::optional<extent> name_of_input(const size_sum& s) const;
     void name_size(value& v, const std::string& of, int axis);
+    /// Gives the sizes of a list that are computed in the step names, and tensors that have them.
+    void name_computed(const call& c, value& v, const std::string& of);
+    /// Makes a tensor that has size e: as many elements as n, an int64 of no dimensions, says.
+    void count(const extent& e, const any_tensor& n);
+    /// "of.2", as nothing else is called.
+    extent free_name(const std::string& of, int at);
+    /// Whether it is computed of what has as many elements as values say. Not of what stands around a body.
+    bool is_found(node* n);
+    bool in_body() const { return levels_.size() > 1; }
     any_array read(const tensor_message& t) const { return read_tensor(t, who_, folder_); }
 
 private:
@@ -55,6 +64,9 @@ private:
 
     level& level_of(const node& n);
     bool is_constant(level& in, node* n);
+    // Whether `is` holds of a node and of all that it is computed of.
+    static bool all_of(std::unordered_map<const tenon::node*, bool>& known, node* n,
+                       function_ref<bool(const node&)> is);
     void add_node_of(const node_message& n);
     void add_function(const function_message& f, const node_message& n);
     void bind_names(const value_message& v);
@@ -69,6 +81,7 @@ private:
     std::unordered_map<std::string, value> values_;
     std::vector<level> levels_;                       // the model's, and those of bodies in it
     std::int64_t added_ = 0, most_added_ = max_added; // nodes of graphs of attributes
+    std::unordered_map<const tenon::node*, bool> not_found_;
     std::vector<any_tensor> variables_;
     std::vector<std::shared_ptr<const char>> names_;        // of sizes that are followed, until nodes hold them
     std::unordered_map<std::string, extent> named_outputs_; // what names of sizes that outputs alone have stand for

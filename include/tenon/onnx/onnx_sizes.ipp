@@ -11,6 +11,7 @@
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/reshape.hpp>
+#include <tenon/ops/shape/selection.hpp>
 
 /// Sizes that a model computes of sizes that are known in the step: as sums of products of names, and as tensors that have them.
 
@@ -269,8 +270,22 @@ TENON_INLINE std::optional<std::pair<any_tensor, int>> call::with_size(const ext
     return in_.with_size(*this, e);
 }
 TENON_INLINE std::optional<extent> call::name_of_input(const size_sum& s) const { return in_.name_of_input(s); }
+TENON_INLINE bool call::is_found(const any_tensor& t, int axis) const {
+    return !t.extents()[axis].is_number() && in_.is_found(t.node());
+}
 TENON_INLINE void call::name_size(int i, int axis) const {
     in_.name_size(in(i), node_.inputs[static_cast<std::size_t>(i)], axis);
+}
+TENON_INLINE std::optional<std::vector<extent>> call::sizes_in_step(int i) const {
+    if (!in(i).sizes && known(i)) return sizes(i);
+    in_.name_computed(*this, in(i), node_.inputs[static_cast<std::size_t>(i)]);
+    return in(i).sizes;
+}
+TENON_INLINE extent call::size_in_step(const any_tensor& n) const {
+    if (in_.in_body()) return computed_size;
+    const extent e = in_.free_name(node_.outputs.at(0), 0);
+    in_.count(e, n);
+    return e;
 }
 TENON_INLINE any_tensor call::of_sizes(const std::vector<extent>& sizes, element_type e, const number& value) const {
     extents wanted;
@@ -348,20 +363,41 @@ TENON_INLINE std::optional<extent> importer::name_of_input(const size_sum& s) co
         if (sum == s) return e;
     return std::nullopt;
 }
-TENON_INLINE void importer::name_size(value& v, const std::string& of, int axis) {
-    const any_tensor& t = v.first;
-    if (levels_.size() > 1 || !t.extents()[axis].is_dynamic()) return; // a body's sizes may change from run to run
-    std::string name = of + '.' + std::to_string(axis);
+TENON_INLINE extent importer::free_name(const std::string& of, int at) {
+    std::string name = of + '.' + std::to_string(at);
     while (name.starts_with('/')) name.erase(0, 1);
     for (char& letter : name)
         if (std::string_view("+-*/()%^, ").find(letter) != std::string_view::npos) letter = '_';
     const std::string first = name;
     for (int k = 2; sized_.contains(name); ++k) name = first + '_' + std::to_string(k);
-    const extent e = named(name);
+    return named(name);
+}
+TENON_INLINE void importer::name_size(value& v, const std::string& of, int axis) {
+    const any_tensor& t = v.first;
+    if (levels_.size() > 1 || !t.extents()[axis].is_dynamic()) return; // a body's sizes may change from run to run
+    const extent e = free_name(of, axis);
     v.first = with_size_named(t, axis, e);
     constexpr int places[] = {0, 3, 1, 2};
     if (v.last.node()) v.last = with_size_named(v.last, places[axis], e);
-    sized_.emplace(name, std::pair(v.first, axis));
+    sized_.emplace(e.name, std::pair(v.first, axis));
+}
+TENON_INLINE void importer::name_computed(const call& c, value& v, const std::string& of) {
+    const any_tensor& t = v.first;
+    if (in_body() || t.rank() > 1 || !is_integer(t.element()) || !t.extents().is_static() ||
+        t.extents().elements() > most_sizes)
+        return;
+    if (!v.sizes) v.sizes.emplace(static_cast<std::size_t>(t.extents().elements()), computed_size);
+    const any_tensor list = reshaped(untyped::cast(t, element_type::int64), {t.extents().elements()});
+    for (std::size_t i = 0; i < v.sizes->size(); ++i) {
+        extent& e = (*v.sizes)[i];
+        if (!e.is_named() || with_size(c, e)) continue;
+        const auto at = static_cast<std::int64_t>(i);
+        if (is_nameless(e)) e = free_name(of, static_cast<int>(i));
+        count(e, reshaped(part_along(list, 0, at, at + 1), {}));
+    }
+}
+TENON_INLINE void importer::count(const extent& e, const any_tensor& n) {
+    sized_.emplace(e.name, std::pair(untyped::arange_to(n, {e}), 0));
 }
 
 // What the model calls a size: a number where the options say what its names are.

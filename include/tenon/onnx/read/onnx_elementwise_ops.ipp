@@ -101,7 +101,7 @@ inline extent computed_of(const call& c, char op, const extent& a, const extent&
     return r ? size_of(c, *r) : computed_size;
 }
 template <char Op, any_tensor (*F)(const any_tensor&, const any_tensor&, called_from)> void arithmetic(const call& c) {
-    if (c.inputs() != 2 || (!c.in(0).sizes && !c.in(1).sizes)) return binary<F>(c);
+    if (c.inputs() != 2 || (!c.in(0).sizes && !c.in(1).sizes) || !is_integer(c.x().element())) return binary<F>(c);
     const auto a = c.sizes(0), b = c.sizes(1);
     if (!a || !b || a->empty() || b->empty() || (a->size() != b->size() && a->size() != 1 && b->size() != 1))
         return binary<F>(c);
@@ -164,7 +164,7 @@ inline const std::array<std::string_view, 17>& names_of_types() {
 inline void cast_to(const call& c, element_type to) {
     if (c.x().element() == element_type::string) c.refuse("texts are not converted");
     const value& from = c.in(0);
-    if (from.sizes && is_integer(to)) {
+    if (from.sizes && to != element_type::boolean) {
         value v{converted(c.x(), to), {}, from.sizes};
         return c.give(std::move(v), 0);
     }

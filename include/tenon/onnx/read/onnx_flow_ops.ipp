@@ -13,6 +13,7 @@
 #include <tenon/ops/flow/while_loop.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/fill.hpp>
+#include <tenon/ops/shape/gather.hpp>
 #include <tenon/ops/shape/indexing.hpp>
 #include <tenon/ops/shape/movement.hpp>
 #include <tenon/ops/shape/reshape.hpp>
@@ -39,6 +40,12 @@ inline std::vector<value> values_in(const std::vector<any_tensor>& tensors) {
 }
 inline void give_all(const call& c, const std::vector<any_tensor>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) c.give(list[i], static_cast<int>(i));
+}
+inline value sequence_value(std::vector<value> items, value::sequence kind = value::sequence::listed) {
+    value v;
+    v.items = std::make_shared<const std::vector<value>>(std::move(items));
+    v.kind = kind;
+    return v;
 }
 // What bodies cannot have is refused; a mistake in a graph of the model is one.
 template <class F> void as_bodies(const call& c, F&& f) {
@@ -136,6 +143,31 @@ struct loop {
         in.insert(in.end(), state.begin(), state.end());
         return c.results_of(body, in);
     }
+    // The same of tensors: what it adds to sequences, one at a time, is stacked behind the rest.
+    std::vector<any_tensor> run_on(const any_tensor& number, const any_tensor& go, const any_tensor* state) const {
+        std::vector<value> in, out;
+        for (const value& v : first) {
+            in.push_back(v.items ? sequence_value({}, value::sequence::growing) : value_of(*state));
+            state += v.items ? 0 : 1;
+        }
+        std::vector<value> made = run(number, go, in), added;
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            if (i == 0 || i > carried || !first[i - 1].items) out.push_back(made[i]);
+            else if (made[i].kind == value::sequence::growing && made[i].items->size() == 1)
+                added.push_back(made[i].items->at(0));
+            else c.refuse("a sequence to which each run adds other than one tensor");
+        }
+        out.insert(out.end(), added.begin(), added.end());
+        std::vector<any_tensor> all = tensors_in(out);
+        all[0] = one_bool(c, all[0]);
+        return all;
+    }
+    std::vector<any_tensor> first_tensors() const {
+        std::vector<any_tensor> list;
+        for (const value& v : first)
+            if (!v.items) list.push_back(v.first);
+        return list;
+    }
 
     void unroll() const {
         if (!trips || !goes_on) c.refuse("how often it runs");
@@ -186,19 +218,21 @@ struct loop {
 
     // As many runs as there may be: those after it has ended change nothing, and what they would stack is left out.
     void scan() const {
-        if (!trips || !c.has(0))
-            c.refuse("what it stacks has a size that its runs decide, and nothing says their number before");
-        const std::int64_t n = within(c, std::max<std::int64_t>(*trips, 0), 0, max_computed, "the number of runs");
+        if (!c.has(0)) c.refuse("what it stacks has a size that its runs decide, and nothing says their number before");
+        any_tensor numbers;
+        if (trips)
+            numbers =
+                numbers_to(c, within(c, std::max<std::int64_t>(*trips, 0), 0, max_computed, "the number of runs"));
+        else if (const auto said = c.sizes_in_step(0); said && said->size() == 1)
+            if (const auto n = sum_of(said->at(0))) numbers = counted_to(c, *n, element_type::int64, {});
+        if (!numbers.node()) (void)c.known(0, "the number of runs"); // which complains
         std::vector<any_tensor> start{c.has(1) ? one_bool(c, c.x(1)) : untyped::scalar(1, element_type::boolean)};
-        for (const any_tensor& t : tensors_in(first)) start.push_back(t);
+        for (const any_tensor& t : first_tensors()) start.push_back(t);
+        const std::size_t kept = start.size(), stacks = carried + 1 - kept + given;
         bool ends = !goes_on || !*goes_on;
         const auto step = [&](const std::vector<any_tensor>& state, const std::vector<any_tensor>& slices) {
             carried_and_given both;
-            const auto once = [&] {
-                auto made = tensors_in(run(slices[0], state[0], values_in({state.begin() + 1, state.end()})));
-                made[0] = one_bool(c, made[0]);
-                return made;
-            };
+            const auto once = [&] { return run_on(slices[0], state[0], state.data() + 1); };
             std::vector<any_tensor> made;
             if (!ends) { // unless its condition changes
                 made = once();
@@ -210,7 +244,7 @@ struct loop {
                     state[0],
                     [&] {
                         auto list = once();
-                        for (std::size_t k = 1 + carried; k < list.size(); ++k) types.push_back(list[k].type());
+                        for (std::size_t k = kept; k < list.size(); ++k) types.push_back(list[k].type());
                         return list;
                     },
                     [&] {
@@ -224,18 +258,28 @@ struct loop {
                         return list;
                     });
             }
-            const auto behind = made.begin() + 1 + static_cast<std::ptrdiff_t>(carried);
+            const auto behind = made.begin() + static_cast<std::ptrdiff_t>(kept);
             both.carried.assign(made.begin(), behind);
             both.given.assign(behind, made.end());
             both.given.push_back(untyped::identity(state[0]));
             return both;
         };
-        const std::vector<any_tensor> made = untyped::scan(step, start, {numbers_to(c, n)});
-        for (std::size_t i = 0; i < carried; ++i) c.give(made[1 + i], static_cast<int>(i));
-        for (std::size_t k = 0; k < given; ++k) {
-            const any_tensor& all = made[1 + carried + k];
-            c.give(ends ? untyped::boolean_mask(all, made.back()) : all, static_cast<int>(carried + k));
-        }
+        const std::vector<any_tensor> made = untyped::scan(step, start, {numbers});
+        std::vector<any_tensor> all;
+        for (std::size_t k = 0; k < stacks; ++k)
+            all.push_back(ends ? untyped::boolean_mask(made[kept + k], made.back()) : made[kept + k]);
+        for (std::size_t k = 0; k < given; ++k) c.give(all[k], static_cast<int>(carried + k));
+        for (std::size_t i = 0, tensor = 1, sequence = given; i < carried; ++i)
+            if (!first[i].items) c.give(made[tensor++], static_cast<int>(i));
+            else c.give(grown(first[i], all[sequence++]), static_cast<int>(i));
+    }
+    // A sequence with as many behind it as are stacked.
+    static value grown(const value& before, any_tensor more) {
+        std::vector<any_tensor> parts = tensors_in(*before.items);
+        if (before.kind == value::sequence::listed)
+            for (any_tensor& t : parts) t = untyped::expand_dims(t, {0});
+        parts.push_back(more);
+        return sequence_value({value_of(untyped::concat(parts, 0))}, value::sequence::stacked);
     }
 
     const call& c;
@@ -249,7 +293,8 @@ inline void repeat_graph(const call& c) { // Loop
     if (c.inputs() < 2) c.wrong("it has " + std::to_string(c.inputs()) + " inputs; 2 are needed");
     const loop l(c);
     if (c.tried([&] { l.unroll(); })) return;
-    as_bodies(c, [&] { l.given == 0 ? l.repeat() : l.scan(); });
+    const bool stacks = l.given > 0 || l.first_tensors().size() < l.carried;
+    as_bodies(c, [&] { stacks ? l.scan() : l.repeat(); });
 }
 
 // What a graph that takes what is carried, then a slice of each of xs, carries and gives.
@@ -326,12 +371,8 @@ inline void scan_graph(const call& c) { // Scan
     });
 }
 
-// Sequences of tensors, whose number is known when the graph is built: they are lists while it is read, and nothing in it.
-inline void give_items(const call& c, std::vector<value> items, int output = 0) {
-    value v;
-    v.items = std::make_shared<const std::vector<value>>(std::move(items));
-    c.give(std::move(v), output);
-}
+// Sequences of tensors whose number is known when the graph is built are lists while it is read, and nothing in it. Others are stacked.
+inline void give_items(const call& c, std::vector<value> items) { c.give(sequence_value(std::move(items)), 0); }
 inline void sequence_of(const call& c) { // SequenceConstruct, SequenceEmpty
     std::vector<value> items;
     for (int i = 0; i < c.inputs(); ++i) items.push_back(value_of(c.x(i)));
@@ -340,6 +381,13 @@ inline void sequence_of(const call& c) { // SequenceConstruct, SequenceEmpty
 inline void split_to_sequence(const call& c) {
     const any_tensor x = c.x();
     const int axis = axis_in(c, c.integer("axis", 0), x.rank());
+    const bool dropped = !c.has(1) && c.integer("keepdims", 1) == 0;
+    if (!c.has(1) && !x.extents()[axis].is_number()) {
+        const any_tensor all = untyped::moveaxis(x, axis, 0);
+        return c.give(
+            sequence_value({value_of(dropped ? all : untyped::expand_dims(all, {axis + 1}))}, value::sequence::stacked),
+            0);
+    }
     const auto whole = [&] {
         return within(c, number_of(c, x.extents()[axis], "the size that is split"), 0, max_tried,
                       "the number of parts");
@@ -351,7 +399,6 @@ inline void split_to_sequence(const call& c) {
         const std::int64_t each = within(c, c.integer(1, "the size of a part"), 1, max_folded, "the size of a part");
         for (std::int64_t left = whole(); left > 0; left -= each) sizes.push_back(std::min(left, each));
     }
-    const bool dropped = !c.has(1) && c.integer("keepdims", 1) == 0;
     std::vector<value> items;
     std::int64_t at = 0;
     for (const std::int64_t n : sizes) {
@@ -372,6 +419,17 @@ inline std::int64_t place_in(const call& c, int i, std::int64_t count, std::int6
 inline void change_sequence(const call& c) { // SequenceAt, SequenceErase, SequenceInsert, SequenceLength
     std::vector<value> items = c.items(0);
     const std::string& op = c.node().op;
+    if (c.in(0).kind == value::sequence::stacked) {
+        const any_tensor all = items[0].first;
+        if (op == "SequenceLength") return c.give(size_of_axis(all, 0));
+        if (op == "SequenceAt") return c.give(untyped::gather(all, from_the_start(c, 1, all, 0), 0));
+        c.refuse("a change of a sequence of as many tensors as the step knows");
+    }
+    if (c.in(0).kind == value::sequence::growing) {
+        if (op != "SequenceInsert" || c.has(2)) c.refuse("a sequence that a loop carries is asked for what is in it");
+        items.push_back(value_of(c.x(1)));
+        return c.give(sequence_value(std::move(items), value::sequence::growing), 0);
+    }
     const auto count = static_cast<std::int64_t>(items.size());
     if (op == "SequenceLength") return c.give(untyped::scalar(count, element_type::int64));
     if (op == "SequenceAt") return c.give(items[static_cast<std::size_t>(place_in(c, 1, count, -1, count - 1))], 0);
@@ -381,7 +439,18 @@ inline void change_sequence(const call& c) { // SequenceAt, SequenceErase, Seque
 }
 inline void join_sequence(const call& c) { // ConcatFromSequence
     const std::vector<any_tensor> xs = tensors_in(c.items(0));
+    if (c.in(0).kind == value::sequence::growing) c.refuse("a sequence that a loop carries is joined in it");
     if (xs.empty()) c.wrong("there are no tensors to join");
+    if (c.in(0).kind == value::sequence::stacked) {
+        const bool is_new = c.integer("new_axis", 0) != 0;
+        const int axis = axis_in(c, c.integer("axis", 0), xs[0].rank() - (is_new ? 0 : 1));
+        const any_tensor all = untyped::moveaxis(xs[0], 0, axis);
+        if (is_new) return c.give(all);
+        std::vector<std::int64_t> sizes = copied_sizes(0, axis), rest = copied_sizes(axis + 2, all.rank());
+        sizes.push_back(reshape_op::deduced);
+        sizes.insert(sizes.end(), rest.begin(), rest.end());
+        return c.give(reshaped(all, sizes));
+    }
     const int rank = xs[0].rank();
     if (c.integer("new_axis", 0) == 0) return c.give(joined(c, xs, axis_in(c, c.integer("axis", 0), rank)));
     if (rank == max_rank) c.refuse("a result of more than 8 dimensions");

@@ -56,7 +56,8 @@ inline void gather_elements(const call& c) {
         if (d != axis && own.is_number() && theirs.is_number() && theirs.size < own.size)
             x = part_along(x, d, 0, theirs.size);
     }
-    c.give(untyped::take_along_axis(x, at, axis));
+    const std::vector<any_tensor> both = agreed(c, {x, at}, axis);
+    c.give(untyped::take_along_axis(both[0], both[1], axis));
 }
 inline void gather_nd(const call& c) {
     c.give(untyped::gather_nd(c.x(), tuples_from_the_start(c, c.integer("batch_dims", 0)),
@@ -124,9 +125,14 @@ inline any_tensor sliced_in_step(const call& c, const any_tensor& x, int axis, s
 inline any_tensor sliced_by_values(const call& c, const any_tensor& x, int axis, std::size_t i, std::int64_t step) {
     if (step < 1) c.refuse("a step below 1 between bounds that are computed in the step");
     const any_tensor n = size_of_axis(x, axis), at = untyped::arange_like(x, element_type::int64, axis);
+    const auto list = [&](int input) {
+        if (c.opset() >= 10) return c.x(input);
+        const std::vector<std::int64_t> said = c.integers(input == 1 ? "starts" : "ends");
+        return integer_constant(said, {static_cast<std::int64_t>(said.size())});
+    };
     const auto bound = [&](int input) {
         const auto k = static_cast<std::int64_t>(i);
-        const any_tensor v = untyped::cast(part_along(c.x(input), 0, k, k + 1), element_type::int64);
+        const any_tensor v = untyped::cast(part_along(list(input), 0, k, k + 1), element_type::int64);
         return untyped::maximum(untyped::select(untyped::less(v, 0), untyped::add(v, n), v), 0);
     };
     const any_tensor begin = bound(1);
@@ -170,6 +176,10 @@ inline void slice(const call& c) {
     constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();
     for (std::size_t i = 0; i < ends.size(); ++i)
         if (ends[i].is_named() && ends[i] == x.extents()[axis_in(c, axes[i], x.rank())]) ends[i] = size_entry(far);
+    for (std::size_t i = 0; i < ends.size(); ++i) // whether there are as many is found in the step
+        if (const int axis = axis_in(c, axes[i], x.rank());
+            ends[i].is_number() && ends[i].size > 0 && ends[i].size < far && steps[i] > 0 && c.is_found(x, axis))
+            ends[i] = computed_size;
     const auto is_open = [&](std::size_t i) { return begins[i].is_named() || ends[i].is_named(); };
     for (std::size_t i = 0; i < begins.size(); ++i) {
         const int axis = axis_in(c, axes[i], x.rank());
@@ -193,10 +203,11 @@ inline void slice(const call& c) {
 
 // Paddings that are sizes, or computed of such: elements are taken from where they are, or stand in for what is around them.
 inline void pad_in_step(const call& c) {
-    const std::vector<extent> pads = *c.in(1).sizes;
+    const std::vector<extent> pads =
+        c.in(1).sizes ? *c.in(1).sizes
+                      : std::vector<extent>(static_cast<std::size_t>(c.x(1).extents().elements()), computed_size);
     const std::string mode = c.text("mode", "constant");
-    if (mode != "constant" && mode != "edge")
-        c.refuse("mode \"" + mode + "\" with paddings that are computed in the step");
+    if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") c.refuse("mode \"" + mode + '"');
     std::vector<std::int64_t> axes;
     if (c.has(3)) axes = c.integers(3, "the axes");
     else
@@ -213,14 +224,24 @@ inline void pad_in_step(const call& c) {
         const extent own = y.extents()[axis];
         const auto b = sum_of(before), a = sum_of(after), n = own.is_dynamic() ? std::nullopt : sum_of(own);
         const auto around = a && b ? plus(*a, *b) : std::nullopt, all = around && n ? plus(*n, *around) : std::nullopt;
-        const any_tensor counted = all ? counted_to(c, *all, element_type::int64, {}) : any_tensor();
+        const auto padding = [&](std::size_t k) {
+            return untyped::cast(part_along(c.x(1), 0, static_cast<std::int64_t>(k), static_cast<std::int64_t>(k) + 1),
+                                 element_type::int64);
+        };
+        const any_tensor first = padding(i), size = size_of_axis(y, axis);
+        any_tensor counted = all ? counted_to(c, *all, element_type::int64, {}) : any_tensor();
+        if (!counted.node())
+            if (const auto like = c.with_size(
+                    c.size_in_step(reshaped(untyped::add(untyped::add(first, size), padding(i + axes.size())), {}))))
+                counted = untyped::arange_like(like->first, element_type::int64);
         if (!counted.node()) (void)c.known(1, "the paddings"); // which complains
-        const auto k = static_cast<std::int64_t>(i);
-        const any_tensor first = untyped::cast(part_along(c.x(1), 0, k, k + 1), element_type::int64),
-                         at = untyped::subtract(counted, first), size = size_of_axis(y, axis),
-                         kept = untyped::minimum(untyped::maximum(at, 0), untyped::subtract(size, 1));
+        const any_tensor at = untyped::subtract(counted, first), last = untyped::subtract(size, 1),
+                         below = untyped::subtract(last, untyped::abs(at)); // the last, of places that are mirrored
+        const any_tensor kept = mode == "reflect" ? untyped::subtract(last, untyped::abs(below))
+                                : mode == "wrap"  ? untyped::mod(at, size)
+                                                  : untyped::minimum(untyped::maximum(at, 0), last);
         y = untyped::gather(y, kept, axis);
-        if (mode == "edge") continue;
+        if (mode != "constant") continue;
         std::vector<std::int64_t> beside{reshape_op::copied(0)};
         beside.resize(static_cast<std::size_t>(y.rank() - axis), 1);
         y = untyped::select(reshaped(untyped::equal(at, kept), beside), y, outside);
@@ -228,7 +249,8 @@ inline void pad_in_step(const call& c) {
     c.give(y);
 }
 inline void pad(const call& c) {
-    if (c.has(1) && c.in(1).sizes) return pad_in_step(c);
+    if (c.has(1) && c.x(1).extents().is_static() && c.x(1).extents().elements() <= most_sizes && !c.known(1))
+        return pad_in_step(c);
     any_tensor x = c.x();
     const int rank = x.rank();
     const std::vector<std::int64_t> pads = c.has(1)              ? c.integers(1, "the paddings")

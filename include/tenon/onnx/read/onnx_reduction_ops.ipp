@@ -70,7 +70,13 @@ template <reduction Number, reduction Truth> void extreme(const call& c) {
             if (x.extents()[i] == extent(0) &&
                 (axes.count == 0 || std::find(axes.begin(), axes.end(), i) != axes.end()))
                 return extreme_of_none(x, axes, keep, Number == static_cast<reduction>(untyped::min));
-        return x.element() == element_type::boolean ? Truth(x, axes, keep, caller()) : Number(x, axes, keep, caller());
+        if (x.element() == element_type::boolean) return Truth(x, axes, keep, caller());
+        any_tensor y = x; // beside one of none, where the step may find none
+        for (int i = 0; i < x.rank(); ++i)
+            if (c.is_found(x, i) && (axes.count == 0 || std::find(axes.begin(), axes.end(), i) != axes.end()))
+                y = untyped::concat({y, extreme_of_none(y, {i}, true, Number == static_cast<reduction>(untyped::min))},
+                                    i);
+        return Number(y, axes, keep, caller());
     });
 }
 

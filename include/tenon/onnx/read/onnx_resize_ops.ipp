@@ -234,7 +234,7 @@ struct resize_request {
     // Sizes with names that stay as they are, as a batch's, need not be known.
     void read_sizes(const call& c, const extents& own) {
         const std::vector<std::int64_t> named = std::exchange(axes, {});
-        const auto all = c.sizes(3);
+        const auto all = c.sizes_in_step(3);
         for (std::size_t i = 0; i < named.size(); ++i) {
             const extent& from = own[static_cast<int>(named[i])];
             const bool told = all && all->size() == named.size();

@@ -18,46 +18,49 @@
 
 namespace tenon::detail::onnx {
 
-inline any_tensor clamped_to(const any_tensor& x, double low, double high) {
-    return untyped::minimum(untyped::maximum(x, scalar_like(low, x)), scalar_like(high, x));
+inline any_tensor clamped_to(const any_tensor& x, double low, const any_tensor& high) {
+    return untyped::minimum(untyped::maximum(x, scalar_like(low, x)), high);
 }
 // Mirrored at both borders, on and on.
-inline any_tensor mirrored(const any_tensor& x, double low, double high) {
-    const double width = high - low;
-    if (!(width > 0)) return untyped::add(untyped::multiply(x, scalar_like(0, x)), scalar_like(low, x));
-    const any_tensor t = untyped::mod(untyped::subtract(x, scalar_like(low, x)), scalar_like(2 * width, x));
-    return untyped::add(untyped::minimum(t, untyped::subtract(scalar_like(2 * width, x), t)), scalar_like(low, x));
+inline any_tensor mirrored(const any_tensor& x, double low, const any_tensor& high) {
+    const any_tensor width = untyped::maximum(untyped::subtract(high, scalar_like(low, x)), scalar_like(1e-6, x)),
+                     around = untyped::add(width, width);
+    const any_tensor t = untyped::mod(untyped::subtract(x, scalar_like(low, x)), around);
+    return untyped::add(untyped::minimum(t, untyped::subtract(around, t)), scalar_like(low, x));
+}
+// Of dimension `axis` of x, less a number.
+inline any_tensor size_less(const any_tensor& x, int axis, double less, element_type e) {
+    return untyped::subtract(untyped::cast(size_of_axis(x, axis), e), untyped::scalar(less, e));
 }
 
 struct image_sampler {
-    image_sampler(const call& of, const any_tensor& x) : c(of) {
-        checked_size all = 1;
-        for (int i = 2; i < x.rank(); ++i) {
-            sizes.push_back(within(c, number_of(c, x.extents()[i], "a size of the image"), 1, std::int64_t{1} << 30,
-                                   "a size of the image"));
-            all *= sizes.back();
-        }
+    image_sampler(const call& of, const any_tensor& x) : c(of), images(x) {
         channels = number_of(c, x.extents()[1], "the number of channels");
         // A row of channels for each pixel.
-        pixels = untyped::transpose(reshaped(x, {reshape_op::copied(0), channels, all.saturated()}), {0, 2, 1});
+        pixels = untyped::transpose(reshaped(x, {reshape_op::copied(0), channels, reshape_op::deduced}), {0, 2, 1});
     }
-    double low(std::size_t) const { return aligned ? 0 : -0.5; }
-    double high(std::size_t d) const { return static_cast<double>(sizes[d]) - (aligned ? 1 : 0.5); }
+    double low() const { return aligned ? 0 : -0.5; }
+    any_tensor high(std::size_t d, element_type e) const { return less(d, aligned ? 1 : 0.5, e); }
+    any_tensor less(std::size_t d, double n, element_type e) const {
+        return size_less(images, static_cast<int>(d) + 2, n, e);
+    }
 
     // [n, p, channels] at whole places, of which there is one for each dimension: [n, p].
     any_tensor pixel(const std::vector<any_tensor>& at) const {
         any_tensor number, inside;
         for (std::size_t d = 0; d < at.size(); ++d) {
-            const double last = static_cast<double>(sizes[d]) - 1;
             any_tensor i = at[d];
-            if (outside == "reflection") i = untyped::round(mirrored(i, low(d), high(d)));
+            const any_tensor last = less(d, 1, i.element());
+            if (outside == "reflection") i = untyped::round(mirrored(i, low(), high(d, i.element())));
             else if (outside == "zeros") {
-                const any_tensor in = untyped::logical_and(untyped::greater_equal(i, scalar_like(0, i)),
-                                                           untyped::less_equal(i, scalar_like(last, i)));
+                const any_tensor in =
+                    untyped::logical_and(untyped::greater_equal(i, scalar_like(0, i)), untyped::less_equal(i, last));
                 inside = inside.node() ? untyped::logical_and(inside, in) : in;
             }
             i = untyped::cast(clamped_to(i, 0, last), element_type::int64);
-            number = number.node() ? untyped::add(untyped::multiply(number, sizes[d]), i) : i;
+            number = number.node()
+                         ? untyped::add(untyped::multiply(number, size_of_axis(images, static_cast<int>(d) + 2)), i)
+                         : i;
         }
         const any_tensor values = untyped::gather_nd(pixels, untyped::expand_dims(number, {-1}), 1);
         if (!inside.node()) return values;
@@ -117,10 +120,10 @@ struct image_sampler {
     }
 
     const call& c;
+    any_tensor images;
     std::string mode = "linear", outside = "zeros"; // zeros, border, reflection
     bool aligned = true;                            // whether borders are the outermost pixels' centres, or their edges
     std::int64_t channels = 0;
-    std::vector<std::int64_t> sizes;
     any_tensor pixels;
 };
 
@@ -142,29 +145,26 @@ inline void grid_sample(const call& c) {
     if (s.mode != "linear" && s.mode != "cubic" && s.mode != "nearest") c.wrong("its mode is \"" + s.mode + '"');
     if (s.outside != "zeros" && s.outside != "border" && s.outside != "reflection")
         c.wrong("its padding_mode is \"" + s.outside + '"');
-    std::vector<std::int64_t> sizes{reshape_op::copied(0), s.channels};
-    checked_size count = 1;
-    for (int i = 1; i <= dims; ++i) {
-        sizes.push_back(number_of(c, grid.extents()[i], "a size of the grid"));
-        count *= sizes.back();
-    }
-    const any_tensor flat = reshaped(grid, {reshape_op::copied(0), count.saturated(), dims});
+    const any_tensor flat = reshaped(grid, {reshape_op::copied(0), reshape_op::deduced, dims});
     std::vector<any_tensor> at;
     for (std::size_t d = 0; d < static_cast<std::size_t>(dims); ++d) {
         const any_tensor n = part_of_last(flat, dims - 1 - static_cast<int>(d)); // -1 and 1 are the borders
-        const double half = (s.high(d) - s.low(d)) / 2;
-        any_tensor place = untyped::add(untyped::multiply(untyped::add(n, scalar_like(1, n)), scalar_like(half, n)),
-                                        scalar_like(s.low(d), n));
+        const any_tensor low = scalar_like(s.low(), n), high = s.high(d, n.element()),
+                         half = untyped::multiply(untyped::subtract(high, low), scalar_like(0.5, n));
+        any_tensor place = untyped::add(untyped::multiply(untyped::add(n, scalar_like(1, n)), half), low);
         if (s.mode == "nearest") place = untyped::round(place);
-        if (s.outside == "border") place = clamped_to(place, 0, static_cast<double>(s.sizes[d]) - 1);
+        if (s.outside == "border") place = clamped_to(place, 0, s.less(d, 1, n.element()));
         if (s.outside == "reflection") { // places inside are as they are
-            const any_tensor inside = untyped::logical_and(untyped::greater_equal(place, scalar_like(s.low(d), place)),
-                                                           untyped::less_equal(place, scalar_like(s.high(d), place)));
-            place = untyped::select(inside, place, mirrored(place, s.low(d), s.high(d)));
+            const any_tensor inside =
+                untyped::logical_and(untyped::greater_equal(place, low), untyped::less_equal(place, high));
+            place = untyped::select(inside, place, mirrored(place, s.low(), high));
         }
         at.push_back(place);
     }
-    c.give(reshaped(untyped::transpose(s.between(at), {0, 2, 1}), sizes));
+    // [n, places, channels] as the grid's places are.
+    const any_tensor row = untyped::broadcast_to(scalar_like(0, grid), {s.channels}),
+                     like = untyped::add(part_along(grid, grid.rank() - 1, 0, 1), row);
+    c.give(untyped::moveaxis(untyped::reshape_like(s.between(at), like), -1, 1));
 }
 
 inline void affine_grid(const call& c) {
@@ -197,8 +197,6 @@ inline void region_align(const call& c) { // RoiAlign
     if (x.rank() != 4 || regions.rank() != 2 || images.rank() != 1)
         c.wrong("its operands are no images, regions and numbers of images");
     const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels"),
-                       height = number_of(c, x.extents()[2], "the height"),
-                       width = number_of(c, x.extents()[3], "the width"),
                        rows = within(c, c.integer("output_height", 1), 1, 1 << 12, "output_height"),
                        columns = within(c, c.integer("output_width", 1), 1, 1 << 12, "output_width"),
                        samples = within(c, c.integer("sampling_ratio", 0), 0, 64, "sampling_ratio");
@@ -212,7 +210,7 @@ inline void region_align(const call& c) { // RoiAlign
     struct side {
         any_tensor before, after, near, far;
     };
-    const auto along = [&](int first, std::int64_t n, std::int64_t bins) {
+    const auto along = [&](int first, int axis, std::int64_t bins) {
         const any_tensor begin = untyped::subtract(
                              untyped::multiply(part_along(regions, 1, first, first + 1), scalar_like(scale, regions)),
                              scalar_like(half ? 0.5 : 0, regions)),
@@ -226,19 +224,20 @@ inline void region_align(const call& c) { // RoiAlign
             parts.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(bins * samples));
         const any_tensor at =
             untyped::add(begin, untyped::multiply(size, float_constant(parts, {bins * samples}, regions.element())));
-        const auto last = static_cast<double>(n);
-        const any_tensor inside = untyped::cast(untyped::logical_and(untyped::greater_equal(at, scalar_like(-1, at)),
-                                                                     untyped::less_equal(at, scalar_like(last, at))),
-                                                at.element());
-        const any_tensor place = clamped_to(at, 0, last - 1), before = untyped::floor(place),
+        const any_tensor n = size_less(x, axis, 0, at.element()), last = size_less(x, axis, 1, at.element());
+        const any_tensor inside = untyped::cast(
+            untyped::logical_and(untyped::greater_equal(at, scalar_like(-1, at)), untyped::less_equal(at, n)),
+            at.element());
+        const any_tensor place = clamped_to(at, 0, last), before = untyped::floor(place),
                          behind = untyped::subtract(place, before);
-        return side{untyped::cast(before, element_type::int64),
-                    untyped::cast(untyped::minimum(untyped::add(before, scalar_like(1, at)), scalar_like(last - 1, at)),
-                                  element_type::int64),
-                    untyped::multiply(untyped::subtract(scalar_like(1, at), behind), inside),
-                    untyped::multiply(behind, inside)};
+        return side{
+            untyped::cast(before, element_type::int64),
+            untyped::cast(untyped::minimum(untyped::add(before, scalar_like(1, at)), last), element_type::int64),
+            untyped::multiply(untyped::subtract(scalar_like(1, at), behind), inside),
+            untyped::multiply(behind, inside)};
     };
-    const side v = along(1, height, rows), h = along(0, width, columns);
+    const side v = along(1, 2, rows), h = along(0, 3, columns);
+    const any_tensor height = size_of_axis(x, 2), width = size_of_axis(x, 3);
     const any_tensor pixels = reshaped(untyped::transpose(x, {0, 2, 3, 1}), {reshape_op::deduced, channels});
     const any_tensor image = untyped::expand_dims(images, {1, 2});
     any_tensor all;

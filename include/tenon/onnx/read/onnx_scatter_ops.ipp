@@ -57,15 +57,14 @@ inline any_tensor scattered_along(const call& c, const any_tensor& x, const any_
 }
 
 inline void scatter_elements(const call& c) {
-    const any_tensor x = c.x();
-    any_tensor updates = c.x(2);
+    any_tensor x = c.x(), updates = c.x(2);
     const int axis = axis_in(c, c.integer("axis", 0), x.rank());
     any_tensor at = from_the_start(c, 1, x, axis);
     if (at.rank() != x.rank() || updates.rank() != x.rank())
         c.wrong("its operands have " + std::to_string(x.rank()) + ", " + std::to_string(at.rank()) + " and " +
                 std::to_string(updates.rank()) + " dimensions");
-    const std::vector<any_tensor> both = agreed(c, {at, updates});
-    at = both[0], updates = both[1];
+    const std::vector<any_tensor> all = agreed(c, {x, at, updates}, axis), both = agreed(c, {all[1], all[2]});
+    x = all[0], at = both[0], updates = both[1];
     // Where there are fewer indices along other dimensions, what they do not reach stays.
     any_tensor part = x;
     std::vector<std::pair<int, any_tensor>> rests;
@@ -81,7 +80,13 @@ inline void scatter_elements(const call& c) {
 }
 
 inline void scatter_slices(const call& c) { // ScatterND
-    const any_tensor x = c.x(), at = tuples_from_the_start(c, 0), updates = c.x(2);
+    const any_tensor x = c.x();
+    any_tensor at = tuples_from_the_start(c, 0), updates = c.x(2);
+    for (int d = 0; d + 1 < at.rank() && d < updates.rank(); ++d) { // sizes with two names
+        const extent own = at.extents()[d], theirs = updates.extents()[d];
+        if (own.is_named() && !theirs.is_dynamic()) at = with_size_named(at, d, theirs);
+        else if (theirs.is_named() && !own.is_dynamic()) updates = with_size_named(updates, d, own);
+    }
     const std::string how = c.text("reduction", "none");
     if (how == "none") return c.give(untyped::scatter_nd(x, at, updates));
     if (how == "add") return c.give(untyped::scatter_nd_add(x, at, updates));

@@ -91,19 +91,35 @@ inline void solve(const call& c, const extents& x, std::vector<extent>& target) 
     }
     if (open && left.names.size() <= max_rank) *open = size_of(c, left);
 }
+// What -1 stands for where it is known in the step only.
+inline extent size_left(const call& c, const any_tensor& x, std::vector<extent> whole) {
+    *std::find(whole.begin(), whole.end(), dynamic_extent) = extent(1);
+    const any_tensor like = c.of_sizes(whole, element_type::boolean, 0);
+    if (!like.node()) return {};
+    const auto count = [](const any_tensor& t) {
+        return tenon::add<element_count_op>({index_list(), element_type::int64}, {t});
+    };
+    return c.size_in_step(untyped::divide(count(x), untyped::maximum(count(like), 1)));
+}
 inline void reshape(const call& c) {
-    const any_tensor x = c.x();
     std::optional<std::vector<extent>> target;
-    if (c.has(1)) target = c.sizes(1);
-    else
-        for (const std::int64_t n : c.integers("shape")) {
-            if (!target) target.emplace();
-            target->push_back(size_entry(n));
+    if (c.has(1)) {
+        const extents own = c.x().extents();
+        const auto open = [&](const extent& e) {
+            return !e.is_number() &&
+                   std::none_of(own.begin(), own.end(), [&](const extent& o) { return e.is_named() && o == e; });
+        };
+        target = c.sizes(1);
+        if (!target || std::count_if(target->begin(), target->end(), open) > 1) {
+            target = c.sizes_in_step(1);
+            for (int i = 0; i < c.x().rank(); ++i) c.name_size(0, i);
         }
-    if (!target) {
-        if (!c.has(1)) target.emplace();
-        else (void)c.known(1, "the new shape"); // which complains
+        if (!target) (void)c.known(1, "the new shape"); // which complains
+    } else {
+        target.emplace();
+        for (const std::int64_t n : c.integers("shape")) target->push_back(size_entry(n));
     }
+    const any_tensor x = c.x();
     if (target->size() > max_rank)
         c.refuse("a result of " + std::to_string(target->size()) + " dimensions; 8 are the most");
     const bool zeros = c.integer("allowzero", 0) != 0;
@@ -134,6 +150,8 @@ inline void reshape(const call& c) {
         a.declared.push_back(is_nameless(e) ? dynamic_extent : e);
     }
     if (std::count(a.sizes.begin(), a.sizes.end(), reshape_op::deduced) > 1) { // those that inputs have
+        if (const auto left = std::find(whole.begin(), whole.end(), dynamic_extent); left != whole.end())
+            *left = size_left(c, x, whole);
         if (const any_tensor like = c.of_sizes(whole, element_type::boolean, 0); like.node())
             return c.give(untyped::reshape_like(x, like));
         c.refuse("more than one of the new sizes is known in the step only; name sizes in onnx_read_options::sizes");
@@ -209,10 +227,12 @@ inline void concat(const call& c) {
     if (open) {
         sizes.emplace();
         for (int i = 0; i < c.inputs() && sizes; ++i) {
+            const extents& own = xs[static_cast<std::size_t>(i)].extents();
             if (const auto part = c.sizes(i)) sizes->insert(sizes->end(), part->begin(), part->end());
+            else if (own.is_static() && own.elements() <= most_sizes)
+                sizes->insert(sizes->end(), static_cast<std::size_t>(own.elements()), computed_size);
             else sizes.reset();
         }
-        // What a size is that is computed otherwise nobody knows.
     }
     c.give(value{xs.size() == 1 ? xs[0] : joined(c, xs, axis_in(c, wanted, xs[0].rank())), {}, sizes}, 0);
 }
@@ -242,9 +262,10 @@ inline void split(const call& c) {
 }
 
 inline void expand(const call& c) {
-    const any_tensor x = c.x();
-    const auto target = c.sizes(1);
+    const auto target = c.sizes_in_step(1);
     if (!target) (void)c.known(1, "the shape"); // which complains
+    for (int i = 0; i < c.x().rank() && !all_numbers(*target); ++i) c.name_size(0, i);
+    const any_tensor x = c.x();
     if (target->size() > max_rank) c.refuse("a result of more than 8 dimensions");
     const int rank = std::max(x.rank(), static_cast<int>(target->size()));
     extents sizes;
@@ -269,10 +290,10 @@ inline void expand(const call& c) {
 }
 
 inline void tile(const call& c) {
-    if (c.inputs() == 2 && c.in(1).sizes)
-        for (int i = 0; i < c.x().rank(); ++i) c.name_size(0, i);
+    const bool in_step = c.inputs() == 2 && !c.known(1) && c.sizes_in_step(1);
+    for (int i = 0; in_step && i < c.x().rank(); ++i) c.name_size(0, i);
     any_tensor x = c.x();
-    if (c.inputs() == 2 && c.in(1).sizes) { // as often as sizes say
+    if (in_step) { // as often as sizes say
         const std::vector<extent> often = *c.in(1).sizes;
         if (static_cast<int>(often.size()) != x.rank()) c.wrong("it has " + std::to_string(often.size()) + " repeats");
         for (int i = 0; i < x.rank(); ++i) {
@@ -325,7 +346,7 @@ inline void constant_of_shape(const call& c) {
     if (const attribute_message* t = c.attribute("value")) value = c.read(*t);
     if (value.elements() != 1) c.wrong("its value has " + std::to_string(value.elements()) + " elements");
     const any_tensor one = untyped::constant(std::move(value).reshape({}));
-    if (const auto said = c.sizes(0); said && !all_numbers(*said))
+    if (const auto said = c.sizes_in_step(0); said && !all_numbers(*said))
         if (const any_tensor like = c.of_sizes(*said, element_type::boolean, 0); like.node())
             return c.give(untyped::broadcast_like(one, like));
     const extents sizes = known_sizes(c, 0);
@@ -334,12 +355,20 @@ inline void constant_of_shape(const call& c) {
 inline void range_of(const call& c) {
     const any_tensor x = c.x();
     const auto from = c.sizes(0), to = c.sizes(1);
-    if (from && to && from->size() == 1 && to->size() == 1 && !(all_numbers(*from) && all_numbers(*to)) &&
-        is_integer(x.element()) && c.known(2) && c.integer(2, "the step") == 1)
+    if (from && to && from->size() == 1 && to->size() == 1 && !(all_numbers(*from) && all_numbers(*to)) && c.known(2) &&
+        c.real(2, "the step") == 1)
         if (const auto n = distance(from->at(0), to->at(0))) {
             const any_tensor start = from->at(0) == extent(0) ? any_tensor() : x;
             if (const any_tensor all = counted_to(c, *n, x.element(), start); all.node()) return c.give(all);
         }
+    if (!c.known(0) || !c.known(1) || !c.known(2)) { // of any type, as many as the step says
+        const any_tensor step = c.x(2), n = untyped::ceil(untyped::divide(
+                                            untyped::cast(untyped::subtract(c.x(1), x), element_type::float64),
+                                            untyped::cast(step, element_type::float64)));
+        const any_tensor count = untyped::cast(untyped::maximum(n, 0), element_type::int64);
+        if (const auto like = c.with_size(c.size_in_step(reshaped(count, {}))))
+            return c.give(untyped::add(untyped::multiply(untyped::arange_like(like->first, x.element()), step), x));
+    }
     const double first = c.real(0, "the start"), limit = c.real(1, "the limit"), step = c.real(2, "the step");
     if (step == 0) c.wrong("its step is 0");
     const double n = std::max(std::ceil((limit - first) / step), 0.0);
