@@ -16,6 +16,7 @@
 #include "emulator/control.hpp"
 #include "emulator/libraries/nccl.hpp"
 #include "joint_training.hpp"
+#include "ops/untyped_run.hpp"
 #include "process_values.hpp"
 #include "summed_cards.hpp"
 
@@ -87,11 +88,7 @@ struct summed {
             tn::add_device_collective(g, chosen.name, tn::collective_kind::sum, tn::untyped::identity(x), {}, "total");
         fed = values_of(tn::element_type::float32, tn::extents(elements), rank);
     }
-    std::vector<tn::fed_value> given() const {
-        std::vector<tn::fed_value> f;
-        f.push_back({x, fed.share()});
-        return f;
-    }
+    std::vector<tn::fed_value> given() const { return tn::test::fed(x, fed); }
     std::vector<tn::any_array> run(double seconds) const {
         tn::session_options o{.operation_timeout = seconds};
         tn::session sess(o);

@@ -15,6 +15,7 @@
 #include <tenon/runtime/session/session.hpp>
 
 #include "compare_compiled.hpp"
+#include "ops/untyped_run.hpp"
 
 using namespace tape_test;
 
@@ -218,11 +219,9 @@ void check(const extents& a_sizes, const extents& b_sizes, const extents& c_size
 
         session sess(g);
         const auto run = [&](const std::vector<any_tensor>& fetched) {
-            std::vector<fed_value> feeds;
-            feeds.push_back({leaves.a_, to_array(in[0])});
-            feeds.push_back({leaves.b_, to_array(in[1])});
-            feeds.push_back({leaves.c_, to_array(in[2])});
-            return sess.run_untyped(std::move(feeds), fetched);
+            return sess.run_untyped(
+                tenon::test::fed(leaves.a_, to_array(in[0]), leaves.b_, to_array(in[1]), leaves.c_, to_array(in[2])),
+                fetched);
         };
         // All three are needed for the sizes.
         const auto full = [&] {

@@ -15,6 +15,7 @@
 
 #include "emulator/control.hpp"
 #include "messages.hpp"
+#include "ops/untyped_run.hpp"
 #include "said.hpp"
 #include "own_graph.hpp"
 
@@ -59,9 +60,7 @@ TEST_CASE_FIXTURE(in_graph, "without cuBLASLt products are made by Tenon's own k
         std::vector<float> product;
         const std::string said = said_by([&] {
             tn::session s(g);
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({x, filled(extents(2, 3), {1, 2, 3, 4, 5, 6})});
-            product = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+            product = values_of(s.run_untyped(tn::test::fed(x, filled(extents(2, 3), {1, 2, 3, 4, 5, 6})), {y})[0]);
         });
         CHECK(product == std::vector<float>{14, 32, 32, 77});
         CHECK(contains(said, "tenon: products of matrices on GPUs are made by Tenon's own kernels") == first);
@@ -78,10 +77,8 @@ TEST_CASE_FIXTURE(in_graph, "without cuDNN convolutions are made by Tenon's own 
     std::vector<float> result;
     const std::string said = said_by([&] {
         tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, filled(extents(1, 2, 2, 1), {1, 2, 3, 4})});
-        feeds.push_back({w, filled(extents(1, 1, 1, 1), {2})});
-        result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+        result = values_of(s.run_untyped(
+            tn::test::fed(x, filled(extents(1, 2, 2, 1), {1, 2, 3, 4}), w, filled(extents(1, 1, 1, 1), {2})), {y})[0]);
     });
     CHECK(result == std::vector<float>{2, 4, 6, 8});
     CHECK(contains(said, "cuDNN"));
@@ -98,9 +95,7 @@ TEST_CASE_FIXTURE(
     const auto y = tn::on("/gpu:0", [&] { return tn::identity(tn::sqrt(x) * 2.0F + 1.0F); });
     const auto run = [&] {
         tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, filled(extents(3), {1, 4, 9})});
-        return values_of(s.run_untyped(std::move(feeds), {y})[0]);
+        return values_of(s.run_untyped(tn::test::fed(x, filled(extents(3), {1, 4, 9})), {y})[0]);
     };
     std::vector<float> result;
     unsetenv("TENON_CUDA_TAPES");
@@ -133,9 +128,7 @@ TEST_CASE("without cuFFT Fourier transforms are made by Tenon's own kernels, of 
         std::vector<float> result;
         const std::string said = said_by([&] {
             tn::session s(g);
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({x, filled(extents(4), {1, 2, 3, 4})});
-            result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+            result = values_of(s.run_untyped(tn::test::fed(x, filled(extents(4), {1, 2, 3, 4})), {y})[0]);
         });
         const std::vector<float> wanted = {10, 0, -2, 2, -2, 0};
         REQUIRE(result.size() == wanted.size());
@@ -157,9 +150,7 @@ TEST_CASE("without cuSOLVER large matrices are decomposed by Tenon's own kernels
     }
     const std::string said = said_by([&] {
         tn::session s(g);
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, filled(extents(64, 64), diagonal)});
-        result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+        result = values_of(s.run_untyped(tn::test::fed(x, filled(extents(64, 64), diagonal)), {y})[0]);
     });
     CHECK(result == wanted);
     CHECK(contains(said, "tenon: large matrices are decomposed on GPUs by Tenon's own kernels"));
@@ -184,10 +175,8 @@ TEST_CASE(
         tn::session s(g);
         std::vector<any_array> got;
         const auto run = [&] {
-            std::vector<tn::fed_value> feeds;
-            feeds.push_back({fed[0], filled(extents(3), {1, 2, 3})});
-            feeds.push_back({fed[1], filled(extents(3), {10, 20, 30})});
-            got = s.run_untyped(std::move(feeds), sums);
+            got = s.run_untyped(
+                tn::test::fed(fed[0], filled(extents(3), {1, 2, 3}), fed[1], filled(extents(3), {10, 20, 30})), sums);
         };
         if (asked) {
             const std::string why = message_of<tn::unavailable_error>(run);

@@ -1,3 +1,4 @@
+#include "ops/untyped_run.hpp"
 #include "tests.hpp"
 
 using namespace tenon;
@@ -38,9 +39,6 @@ TEST_CASE_TEMPLATE("integers to the power of integers wrap around, and below 0 l
         CHECK(powers(i) == static_cast<T>(product(bases(i), exponents(i)) + 1));
     }
     s.run(feed(x, bases), feed(e, exponents), pow(x, e)); // by a tape that nobody compiled, too
-    std::vector<fed_value> feeds;
-    feeds.push_back({x, bases.copy().untyped()});
-    feeds.push_back({e, exponents.copy().untyped()});
-    const auto again = s.run_untyped(std::move(feeds), {untyped::pow(x, e)});
+    const auto again = s.run_untyped(test::fed(x, bases.untyped(), e, exponents.untyped()), {untyped::pow(x, e)});
     for (int i = 0; i < n; ++i) CHECK(again[0].template data<T>()[i] == product(bases(i), exponents(i)));
 }

@@ -2,6 +2,7 @@
 
 #include <tenon/ops/text/strings.hpp>
 
+#include "ops/untyped_run.hpp"
 #include "tests.hpp"
 #include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
@@ -145,11 +146,7 @@ TEST_CASE_FIXTURE(in_graph, "explanations and reports of lists known at run time
     const auto y = tn::on("/gpu:0", [&] { return tn::tensor<float, tn::shape<tn::dyn>>(tn::exp(x) * 2.0f); });
     tn::session s(with_gpu());
     const tn::array<float, tn::shape<tn::dyn>> values(100);
-    const auto feeds = [&] {
-        std::vector<tn::fed_value> fed;
-        fed.push_back({x, values.untyped().share()});
-        return fed;
-    };
+    const auto feeds = [&] { return tn::test::fed(x, values.untyped()); };
     CHECK(s.explain_placement_untyped(feeds(), {y}).to_text() == s.explain_placement(tn::feed(x, values), y).to_text());
     CHECK(s.explain_placement_untyped(feeds(), {y}).crossing_bytes() == 400);
     const tn::step_report typed = s.report(tn::feed(x, values), y), untyped = s.report_untyped(feeds(), {y});

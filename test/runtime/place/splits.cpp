@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "ops/untyped_run.hpp"
 #include "tests.hpp"
 #include "runtime/place/explained.hpp"
 
@@ -18,9 +19,7 @@ struct network {
     tn::operation train;
 
     std::vector<tn::fed_value> fed() const {
-        std::vector<tn::fed_value> all;
-        all.push_back({x, tn::any_array::zeros(tn::element_type::float32, x.extents())});
-        return all;
+        return tn::test::fed(x, tn::any_array::zeros(tn::element_type::float32, x.extents()));
     }
 };
 

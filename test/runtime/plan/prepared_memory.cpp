@@ -37,9 +37,7 @@ TEST_CASE("a table that is larger than the limit is refused before it is made, b
 
     // The session goes on.
     const tn::any_tensor small = u::resize(x, tn::interpolation::nearest, 4, 1);
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({x, bytes({1, 2, 1, 1})});
-    CHECK(s.run_untyped(std::move(feeds), {small})[0].extents() == tn::extents{1, 4, 1, 1});
+    CHECK(s.run_untyped(tn::test::fed(x, bytes({1, 2, 1, 1})), {small})[0].extents() == tn::extents{1, 4, 1, 1});
 }
 
 TEST_CASE_FIXTURE(in_graph, "lists of matrices of an uneven batch count as well") {
@@ -72,9 +70,7 @@ TEST_CASE_FIXTURE(in_graph, "what kernels hold is in use as long as their plan i
     const tn::any_tensor y = u::sum(u::resize(x, tn::interpolation::bilinear, 5000, 8));
     tn::session s(g, {.kept_plans = 1});
     const auto run = [&](const tn::any_tensor& fetched) {
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({x, floats({1, 4, 4, 1})});
-        (void)s.run_untyped(std::move(feeds), {fetched});
+        (void)s.run_untyped(tn::test::fed(x, floats({1, 4, 4, 1})), {fetched});
     };
     run(u::sum(x));
     const auto in_use = [&] { return s.memory_info(tn::device_name("/cpu:0")).in_use; };

@@ -50,11 +50,10 @@ struct small_convolution {
         cudnn::reset();
     }
     std::vector<float> run() {
-        std::vector<tn::fed_value> feeds;
-        feeds.push_back({inputs[0], filled({1, 2, 2, 1}, {1, 2, 3, 4})});
-        feeds.push_back({inputs[1], filled({1, 1, 1, 1}, {2})});
-        feeds.push_back({inputs[2], filled({1}, {-5})});
-        const std::vector<any_array> results = s->run_untyped(std::move(feeds), {y});
+        const std::vector<any_array> results =
+            s->run_untyped(tn::test::fed(inputs[0], filled({1, 2, 2, 1}, {1, 2, 3, 4}), inputs[1],
+                                         filled({1, 1, 1, 1}, {2}), inputs[2], filled({1}, {-5})),
+                           {y});
         return {results[0].data<float>(), results[0].data<float>() + 4};
     }
 

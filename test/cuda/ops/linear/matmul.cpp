@@ -12,9 +12,7 @@ using namespace matmul_test;
 TEST_CASE_TEMPLATE("matmul on a GPU equals its formula, transposed or not, with bias and relu", T, float, double,
                    tn::half, tn::bfloat16, std::int8_t, std::int32_t, std::int64_t) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     for (const product& p : matrix_products(1, 1, 1)) CHECK(check_through_graph<T>(p, random) == "");
     for (const product& p : matrix_products(3, 5, 7)) CHECK(check_through_graph<T>(p, random) == "");
     for (const product& p : matrix_products(65, 33, 18)) CHECK(check_through_graph<T>(p, random) == "");
@@ -29,9 +27,7 @@ TEST_CASE_TEMPLATE("matmul on a GPU equals its formula, transposed or not, with 
 TEST_CASE_TEMPLATE("matmul on a GPU repeats batch dimensions, and takes vectors", T, float, double, tn::half,
                    std::int8_t, std::int64_t) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     for (const product& p : batch_products()) CHECK(check_through_graph<T>(p, random) == "");
     if (const auto made = m.products_by_cublaslt(); made && !std::is_integral_v<T>)
         CHECK(*made >= batch_products().size());
@@ -40,9 +36,7 @@ TEST_CASE_TEMPLATE("matmul on a GPU repeats batch dimensions, and takes vectors"
 TEST_CASE_TEMPLATE("matmul on a GPU of nothing is nothing, and a sum of nothing is zero, or the bias", T, float, double,
                    tn::bfloat16, std::int8_t, std::int32_t) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     for (const product& p : empty_products()) CHECK(check_through_graph<T>(p, random) == "");
 }
 
@@ -92,9 +86,7 @@ TEST_CASE_TEMPLATE("relu of a product keeps a NaN, whoever makes the product", T
 
 TEST_CASE_TEMPLATE("a product's gradients on a GPU are those that the CPU computes in double", T, float, double) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     // The gradient of sum(y * y / 2), whose y is the product, flows by products alone, all on the GPU.
     const auto gradients_on = [&](const char* device, const product& p, element_type e, const any_array& a,
                                   const any_array& b) {

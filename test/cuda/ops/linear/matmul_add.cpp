@@ -46,9 +46,7 @@ template <class T> std::vector<double> trained(const char* device, way how, cons
 
 TEST_CASE_TEMPLATE("a step down a gradient that is a product is taken in the product's pass", T, float, double) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     for (const bool own : {false, true})
         for (const way how : {way::plain, way::fetched, way::from_itself, way::written_apart}) {
             CAPTURE(own);

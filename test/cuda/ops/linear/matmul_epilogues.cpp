@@ -133,9 +133,7 @@ counted count(const machine& m, const layer<T>& l, tn::session& s, const std::ve
 TEST_CASE_TEMPLATE("a layer of 16 bits is a launch on a GPU, and two backward, its bias's gradient in the weights'", T,
                    tn::bfloat16, tn::half) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     for (const bool transpose_w : {false, true})
         for (const activation f : {activation::linear, activation::relu, activation::gelu}) {
             CAPTURE(transpose_w);
@@ -165,9 +163,7 @@ TEST_CASE_TEMPLATE("a layer of 16 bits is a launch on a GPU, and two backward, i
 }
 
 TEST_CASE_FIXTURE(machine, "what cuBLASLt has no algorithm for follows the product, with the same numbers") {
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     using T = tn::bfloat16;
     for (const int way : {0, 1, 2, 3}) // without epilogues, without algorithms, rows of no eight, nothing to sum
         for (const activation f : {activation::linear, activation::relu, activation::gelu}) {
@@ -204,9 +200,7 @@ TEST_CASE_FIXTURE(machine, "gelu of a product, and its slope, keep a NaN") {
 TEST_CASE_TEMPLATE("what flows back through gelu is made in the pass of the product behind it, or after it", T,
                    tn::bfloat16, tn::half) {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     using matrix = tn::shape<tn::dyn, tn::dyn>;
     for (const int way :
          {0, 1, 2, 3, 4}) { // by cuBLASLt; without epilogues, without algorithms, rows of no eight, another reader

@@ -14,9 +14,7 @@ namespace cublaslt = tenon::emulator::cublaslt;
 
 TEST_CASE("products run by our own kernel, or with the bias after them, where cuBLASLt has no algorithm") {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     cublaslt::has_algorithms(false);
     for (const product& p : matrix_products(9, 20, 17)) CHECK(check_through_graph<float>(p, random) == "");
     for (const product& p : batch_products()) CHECK(check_through_graph<tn::half>(p, random) == "");
@@ -45,9 +43,7 @@ TEST_CASE("products run by our own kernel, or with the bias after them, where cu
 
 TEST_CASE("cuBLASLt makes products of int8 of a transposed b with n and k in fours, and our own kernel all others") {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     std::uint64_t by_library = 0;
     const auto check = [&](const product& p, bool has_library) {
         by_library += has_library;
@@ -123,9 +119,7 @@ TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the w
 
 TEST_CASE("a card without products of bfloat16 makes them by our own kernels, of which one line tells") {
     const machine m;
-    const std::uint64_t seed = fresh_seed();
-    CAPTURE(seed);
-    std::mt19937_64 random(seed);
+    std::mt19937_64 random(drawn_seed());
     const product p = matrix_products(9, 20, 17)[0];
     for (const int major : {7, 8}) {
         CAPTURE(major);

@@ -5,13 +5,14 @@
 #include <cuda/kernels/linear/gemm.hpp>
 #include <tenon/cuda/gpus.hpp>
 
-#include "machine.hpp"
+#include "../gpu_run.hpp"
 #include "ops/linear/product_checks.hpp"
 
 /// Products of matrices on a GPU.
 
 namespace matmul_test {
 
+using tn::test::drawn_seed;
 using tn::test::machine;
 
 struct on_gpu : product_graph {

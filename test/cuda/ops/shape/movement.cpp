@@ -1,4 +1,5 @@
 #include "../on_both.hpp"
+#include "ops/untyped_run.hpp"
 
 // Ops that move elements, of any sizes and attributes, give on a GPU the host's bits.
 
@@ -7,11 +8,7 @@ namespace {
 using namespace tenon;
 using namespace tenon::test;
 
-std::vector<fed_value> feeding(const any_tensor& t, const any_array& value) {
-    std::vector<fed_value> all;
-    all.push_back({t, value.share()});
-    return all;
-}
+std::vector<fed_value> feeding(const any_tensor& t, const any_array& value) { return test::fed(t, value); }
 
 // f(element type, sizes) for many of them.
 template <class F> void for_random_sizes(std::mt19937& random, int rounds, F&& f, int most_rank = max_rank) {

@@ -1,6 +1,7 @@
 #include <net/server/servers.hpp>
 #include <net/wire/graph_codec.hpp>
 
+#include "ops/untyped_run.hpp"
 #include "tests.hpp"
 
 // What a server takes of its clients, and how it says that it takes no more.
@@ -320,9 +321,7 @@ TEST_CASE_FIXTURE(in_graph, "what a user gets wrong on a server is said as in a 
     CHECK(contains(wrong_device("/job:master"), "/job:master"));
     CHECK(contains(wrong_device("/job:worker/device:GPU:3"), "GPU:3"));
     const std::string shape = message_of<tn::invalid_argument_error>([&] {
-        std::vector<tn::fed_value> fed;
-        fed.push_back({x, tn::any_array(tn::element_type::float32, {2, 4})});
-        (void)sess.run_untyped(std::move(fed), {twice});
+        (void)sess.run_untyped(tn::test::fed(x, tn::any_array(tn::element_type::float32, {2, 4})), {twice});
     });
     CHECK(contains(shape, "float[2, 4]"));
     CHECK(contains(shape, "x"));

@@ -1,3 +1,4 @@
+#include "ops/untyped_run.hpp"
 #include "tests.hpp"
 #include "ops/random/random_arrays.hpp"
 
@@ -23,12 +24,7 @@ step run(const bags& of, tn::element_type e, const tn::any_array& rows, const tn
     const auto y =
         of.mean ? tn::untyped::mean(gathered, of.axes, of.keepdims) : tn::untyped::sum(gathered, of.axes, of.keepdims);
     tn::session s(g, {.fuse = fuse});
-    const auto fed = [&] {
-        std::vector<tn::fed_value> f;
-        f.push_back({x, rows.share()});
-        f.push_back({i, indices.share()});
-        return f;
-    };
+    const auto fed = [&] { return tn::test::fed(x, rows, i, indices); };
     std::string order;
     for (const std::string& line : s.report_untyped(fed(), {y}).order) order += line + "\n";
     return {std::move(s.run_untyped(fed(), {y})[0]), contains(order, "(gather_sum)")};
