@@ -251,6 +251,15 @@ TEST_CASE_FIXTURE(in_folder,
     CHECK(said("the best of those epochs is not known: not in the checkpoint, and begun anew: w/momentum"));
     CHECK(h.epochs.size() == 1);
     CHECK(h.best_epoch == 7);
+    // An average that there was not begins at what the weights are by then.
+    const double w = p.sess.run(p.w).item();
+    const tn::moving_average average(0.75);
+    p.train = average.after(p.w.assign(p.w + 4.0).operation());
+    o.epochs = 8;
+    o.average = &average;
+    const auto step = p.sess.callable(tn::feeds(p.x), tn::fetches(p.train, p.loss));
+    (void)tn::fit(p.sess, o, step, data, p.test(), of({{1.0}}));
+    CHECK(p.sess.run(p.w).item() == doctest::Approx(w + 1));
 }
 
 TEST_CASE_FIXTURE(in_folder, "fit: where nobody counts steps, checkpoints are told apart nevertheless") {

@@ -199,7 +199,7 @@ inline void initialize_for_fit(session& s, const any_tensor& done) {
         for (const std::string& n : without) names += (names.empty() ? "" : ", ") + n;
         throw failed_precondition_error(
             "fit: some variables have values, and these have none: " + names +
-            "; run initialize_variables() once all of the graph is made, or leave it to fit");
+            "; make all of the graph, run initialize_variables(), and load values after that, or leave it all to fit");
     }
 }
 
@@ -234,6 +234,8 @@ public:
             }
         restored_checkpoint r = saver_->restore(s_, {.checkpoint = all.back(), .partial = o_.partial});
         r.missing.insert(r.missing.end(), r.mismatched.begin(), r.mismatched.end());
+        const auto is_average = [](const std::string& name) { return name.ends_with("/moving_average"); };
+        if (o_.average && std::any_of(r.missing.begin(), r.missing.end(), is_average)) s_.run(o_.average->restart());
         if (!r.missing.empty()) forgotten = "not in the checkpoint, and begun anew: " + joined(r.missing, ", ");
         if (!forgotten.empty()) {
             state.best = {};

@@ -236,6 +236,17 @@ TEST_CASE("a moving average follows what steps leave, and can take the weights' 
         check_w(at);
         CHECK(static_cast<float>(s.run(small).item()) == before);
         CHECK(average.of(small).element() == tn::element_type::float32);
+        s.run(w.assign(tn::constant(as_array<double>(first))), average.restart());
+        {
+            const auto swapped = average.swapped(s);
+            check_w(at); // what w was before the step
+            CHECK(static_cast<float>(s.run(small).item()) == before);
+        }
+        s.run(average.restart());
+        {
+            const auto swapped = average.swapped(s);
+            check_w(first);
+        }
         CHECK_THROWS_AS(average.of(tn::global_step()), tn::invalid_argument_error);
     }
 }

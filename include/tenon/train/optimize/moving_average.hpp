@@ -45,6 +45,8 @@ public:
     /// The average of a variable; throws invalid_argument_error where there is none.
     any_tensor of(const any_tensor& variable) const;
 
+    /// An operation after which the averages are what the variables are, as is wanted where weights were loaded of which no averages were saved.
+    operation restart() const;
     /// An operation that has the variables keep their values in slots "held", and be their averages; and one that has them be what they kept.
     operation swap_in() const;
     operation swap_out() const;

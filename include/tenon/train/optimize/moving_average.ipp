@@ -134,6 +134,25 @@ TENON_INLINE any_tensor moving_average::of(const any_tensor& variable) const {
                                  (variable.node() ? variable.name() : std::string("an empty handle")));
 }
 
+namespace detail {
+// A variable's value, or its average's, as the other's type has it.
+inline operation assign_as(const any_tensor& to, const any_tensor& value) {
+    return untyped::assign(to, to.element() == value.element() ? value
+                                                               : add_instruction(opcode::cast, {value}, to.element()))
+        .operation();
+}
+} // namespace detail
+
+TENON_INLINE operation moving_average::restart() const {
+    state_->require();
+    const detail::home_scope scope{graph(state_->all.front().variable.node()->graph)};
+    std::vector<operation> all;
+    for (const state::kept& k : state_->all) {
+        const detail::owned_scope there(k.variable);
+        all.push_back(detail::assign_as(k.average, k.variable));
+    }
+    return group(all, "moving_average/restart");
+}
 TENON_INLINE operation moving_average::swap_in() const {
     state_->require();
     if (state_->in.node()) return state_->in;
@@ -142,11 +161,7 @@ TENON_INLINE operation moving_average::swap_in() const {
     for (const state::kept& k : state_->all) {
         const detail::owned_scope there(k.variable);
         all.push_back(untyped::assign(k.held, k.variable).operation());
-        all.push_back(
-            untyped::assign(k.variable, k.average.element() == k.variable.element()
-                                            ? k.average
-                                            : detail::add_instruction(opcode::cast, {k.average}, k.variable.element()))
-                .operation());
+        all.push_back(detail::assign_as(k.variable, k.average));
     }
     return state_->in = group(all, "moving_average/swap_in");
 }
