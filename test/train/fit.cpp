@@ -126,8 +126,10 @@ struct long_problem {
     tn::variable_tensor<double, tn::shape<>> w = tn::variable("w", -1.0);
     tn::tensor<double, tn::shape<>> loss = tn::mean(tn::square(x - w));
     tn::tensor<double, tn::shape<>> noisy = loss + w * tn::random_normal<double, tn::shape<>>();
+    tn::variable_tensor<double, tn::shape<>> rate = tn::variable("rate", 0.03, {.trainable = false});
+    tn::operation slower = rate.assign(0.95 * rate).operation(); // by a callback, after each epoch
     tn::moving_average average{0.5};
-    tn::operation train = average.after(tn::momentum(0.03, 0.5).minimize(noisy));
+    tn::operation train = average.after(tn::momentum(rate, 0.5).minimize(noisy));
     tn::session sess;
 };
 
@@ -157,6 +159,7 @@ inline ended run_long(const std::string& checkpoint, const std::function<bool(bo
     if (stops) o.after_step.push_back([&](tn::fit_progress& f) { f.stop = stops(true); });
     o.after_epoch.push_back([&](tn::fit_progress& f) {
         last = f.epoch.epoch;
+        if (!f.stop) f.in.run(p.slower);
         if (stops) f.stop = stops(false) || f.stop;
     });
     const tn::fit_history h = tn::fit(p.sess, o, step, data, test, of({{1.5}}));

@@ -85,6 +85,8 @@ struct fit_options {
     bool check_finite = true; ///< a training metric that is not finite is a failed_precondition_error
     bool progress = true;     ///< a bar on standard error, where that is a terminal
     hook_log log{};           ///< a line an epoch; not set: standard error
+    /// Called after each step, and after each epoch before it is saved, with what they do to variables. What they throw comes out of fit, which leaves the
+    /// variables as they are then; of epochs, after it was saved.
     std::vector<shared_function<void(fit_progress&)>> after_step{};
     std::vector<shared_function<void(fit_progress&)>> after_epoch{};
 };

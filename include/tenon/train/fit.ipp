@@ -225,8 +225,6 @@ public:
                                                            : "the checkpoint says nothing of them";
         else if (o_.restore_best && state.best.epoch > 0) try {
                 saver_->restore(s_, {.checkpoint = path(state.best_step), .partial = o_.partial});
-                std::optional<moving_average::swap> averaged;
-                if (o_.average) averaged.emplace(*o_.average, s_);
                 keep_best();
             } catch (const error& e) {
                 if (e.code() != error_code::not_found && e.code() != error_code::data_loss) throw;
@@ -248,7 +246,12 @@ public:
         if (!forgotten.empty()) say("the best of those epochs is not known: " + forgotten);
         return before;
     }
-    void keep_best() { best_.keep(s_); }
+    void keep_best() {
+        std::optional<moving_average::swap> averaged;
+        if (o_.average) averaged.emplace(*o_.average, s_);
+        best_.keep(s_);
+        if (averaged) averaged->restore();
+    }
     void restore_best() const { best_.restore(s_); }
     bool saves() const { return saver_.has_value(); }
     void save(fit_state& state, int epoch) {
@@ -370,13 +373,8 @@ TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, 
                 state.best.seconds = seconds();
                 state.waited = 0;
                 history.best_epoch = e.epoch;
-                if (o.restore_best) keeper.keep_best();
             } else ++state.waited;
             if (averaged) averaged->restore();
-        }
-        if (!stop) {
-            s.run(count);
-            if (keeper.saves()) keeper.save(state, e.epoch);
         }
         e.seconds = seconds();
         char took[32];
@@ -385,8 +383,21 @@ TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, 
             (validate ? "; validation: " + said_metrics(o, e.validation) : "") + "; " + took +
             (e.is_best ? "; the best" : ""));
         history.epochs.push_back(std::move(e));
+        // With what callbacks have done to variables, as to a rate; where one throws, the epoch is not lost.
+        const auto keep = [&] {
+            if (history.best_epoch == number && o.restore_best) keeper.keep_best();
+            if (stop) return;
+            s.run(count);
+            if (keeper.saves()) keeper.save(state, static_cast<int>(number));
+        };
         fit_progress p{s, history.epochs.back(), stop};
-        for (const auto& callback : o.after_epoch) callback(p);
+        try {
+            for (const auto& callback : o.after_epoch) callback(p);
+        } catch (...) {
+            keep();
+            throw;
+        }
+        keep();
         const bool ended = no_better();
         history.stopped_early = number < o.epochs && (p.stop || ended || stop_signal() != 0);
     }
