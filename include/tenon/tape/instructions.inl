@@ -74,8 +74,9 @@ TENON_UNARY(lgamma, real, g * digamma(a))
 TENON_UNARY(digamma, real, g * polygamma(1, a))
 TENON_UNARY(sigmoid, real, g * (y * (1 - y)))
 TENON_UNARY(softplus, real, g * sigmoid(a))
-// x^0 has slope 0 everywhere; the slope in the exponent is 0 where the base is not positive.
-TENON_BINARY(pow, number, g * select(b == 0, 0, b * pow(a, b - 1)), g * (y * log(select(a > 0, a, 1))))
+// x^0 has slope 0 everywhere, which is b / x near b = 0; the slope in the exponent is 0 where the base is not positive.
+TENON_BINARY(pow, number, g * select(b == 0, b / select(abs(a) > 0, a, 1), b * pow(a, select(b == 0, 1, b) - 1)),
+             g * (select(a > 0, y, 0) * log(select(a > 0, a, 1))))
 TENON_BINARY(atan2, real, g / (a * a + b * b) * b, -(g / (a * a + b * b) * a))
 TENON_BINARY(hypot, real, g / y * a, g / y * b)
 // An order has no slope.
@@ -94,8 +95,9 @@ TENON_BINARY(add, number, g, g)
 TENON_BINARY(subtract, number, g, -g)
 TENON_BINARY(multiply, number, g * b, g * a)
 TENON_BINARY(divide, number, g / b, -(g / b * y))
-TENON_BINARY(mod, number, g, -(g * floor(a / b)))
-TENON_BINARY(fmod, number, g, -(g * trunc(a / b)))
+// How often b is taken away from a, which a / b, rounded, does not tell: 1 % 0.1 is 1 - 9 * 0.1.
+TENON_BINARY(mod, number, g, -(g * round((a - y) / b)))
+TENON_BINARY(fmod, number, g, -(g * round((a - y) / b)))
 TENON_BINARY(minimum, number, select(a <= b, g, 0), select(a > b, g, 0))
 TENON_BINARY(maximum, number, select(a >= b, g, 0), select(a < b, g, 0))
 TENON_TERNARY(fma, number, g * b, g * a, g)

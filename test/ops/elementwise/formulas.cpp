@@ -248,3 +248,92 @@ TEST_CASE_FIXTURE(in_graph, "no NaN comes from a value that was not chosen") {
     CHECK(of_log[4] == 0.5);
     for (const double d : slope(detail::as_tensor(log_sigmoid(x) + mish(y) + gelu(x)))) CHECK(std::isfinite(d));
 }
+
+namespace {
+
+// Of the sum of f(a, b), a number each: its slopes in a and b, and the second ones in a and b of the first of them.
+struct slopes_of_two {
+    double a, b, aa, ab;
+};
+template <class F> slopes_of_two slopes_at(const F& f, double a, double b) {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<double>(), y = placeholder<double>();
+    const std::vector<any_tensor> both{x, y}, first = detail::add_gradients({detail::as_tensor(f(x, y))}, both),
+                                              second = detail::add_gradients({first[0]}, both);
+    session s;
+    const auto values = s.run_untyped(fed(x, numbers<double>(extents(), {a}), y, numbers<double>(extents(), {b})),
+                                      {first[0], first[1], second[0], second[1]});
+    const auto value = [&](std::size_t i) { return *values[i].data<double>(); };
+    return {value(0), value(1), value(2), value(3)};
+}
+
+} // namespace
+
+// The numbers are those of PyTorch in float64, or of the formula.
+TEST_CASE("slopes of what is made 0 where a factor is 0 are those of the product, where these are finite") {
+    constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    const auto logs = [](const auto& x, const auto& y) { return xlogy(x, y); };
+    CHECK(slopes_at(logs, 0, 0.5).a == doctest::Approx(-0.69314718055994529));
+    CHECK(slopes_at(logs, 0, 0.5).b == 0);
+    CHECK(slopes_at(logs, 0, 0.5).ab == 2);
+    for (const double y : {0.0, -3.0, inf, nan}) {
+        CAPTURE(y);
+        for (const double slope : {slopes_at(logs, 0, y).a, slopes_at(logs, 0, y).b, slopes_at(logs, 0, y).ab})
+            CHECK(slope == 0);
+    }
+    const auto logs_of_more = [](const auto& x, const auto& y) { return xlog1py(x, y); };
+    CHECK(slopes_at(logs_of_more, 0, 1).a == doctest::Approx(0.69314718055994529));
+    CHECK(slopes_at(logs_of_more, 0, -1).a == 0);
+    const auto quotient = [](const auto& x, const auto& y) { return xdivy(x, y); };
+    CHECK(slopes_at(quotient, 0, 4).a == 0.25);
+    CHECK(slopes_at(quotient, 0, 4).ab == -0.0625);
+    CHECK(slopes_at(quotient, 0, 0).a == 0);
+    const auto product = [](const auto& x, const auto& y) { return multiply_no_nan(y, x); };
+    CHECK(slopes_at(product, 0, 3).a == 3);
+    CHECK(slopes_at(product, 0, inf).a == 0);
+}
+
+TEST_CASE("slopes of sinc are exact near 0") {
+    const auto f = [](const auto& x, const auto& y) { return sinc(x) + y; };
+    constexpr double third = -3.2898681336964528729; // -pi^2 / 3
+    CHECK(slopes_at(f, 0, 0).a == 0);
+    CHECK(slopes_at(f, 0, 0).aa == doctest::Approx(third).epsilon(1e-14));
+    CHECK(slopes_at(f, 5e-324, 0).aa == doctest::Approx(third).epsilon(1e-14));
+    CHECK(slopes_at(f, 1e-8, 0).a == doctest::Approx(1e-8 * third).epsilon(1e-14));
+    const double known[][3]{{0.05, -0.16408789296847296007, -3.2655516040338543421},
+                            {-0.0795, 0.25991667503455561907, -3.2285313742451574252},
+                            {0.08, -0.26153074815846604053, -3.2277603277781291926},
+                            {0.3, -0.90202813013888881948, -2.4584852862661742298}};
+    for (const auto& [x, first, second] : known) {
+        CAPTURE(x);
+        CHECK(slopes_at(f, x, 0).a == doctest::Approx(first).epsilon(1e-13));
+        CHECK(slopes_at(f, x, 0).aa == doctest::Approx(second).epsilon(1e-13));
+    }
+    CHECK(std::isfinite(slopes_at(f, 1e200, 0).a));
+}
+
+TEST_CASE("the slope of a remainder counts as often as it was taken away, also where the quotient is rounded up") {
+    const auto mods = [](const auto& a, const auto& b) { return a % b; };
+    const auto fmods = [](const auto& a, const auto& b) { return fmod(a, b); };
+    CHECK(slopes_at(mods, 1, 0.1).b == -9);
+    CHECK(slopes_at(mods, -1, 0.1).b == 10);
+    CHECK(slopes_at(mods, 7.5, -2).b == 4);
+    CHECK(slopes_at(fmods, 1, 0.1).b == -9);
+    CHECK(slopes_at(fmods, -1, 0.1).b == 9);
+    CHECK(slopes_at(fmods, 3, std::numeric_limits<double>::infinity()).b == 0);
+}
+
+TEST_CASE("slopes of pow are finite for an exponent of 0 and a base that is not positive") {
+    const auto f = [](const auto& a, const auto& b) { return pow(a, b); };
+    for (const double a : {0.0, -0.0, 2.0, -2.0}) {
+        CAPTURE(a);
+        CHECK(slopes_at(f, a, 0).a == 0);
+        CHECK(slopes_at(f, a, 0).aa == 0);
+    }
+    CHECK(slopes_at(f, 0, 1).a == 1);
+    CHECK(slopes_at(f, 0, 1).aa == 0);
+    CHECK(slopes_at(f, 0, 2).aa == 2);
+    CHECK(slopes_at(f, 4, 0).ab == 0.25); // d / db of b a^(b - 1)
+    CHECK(slopes_at(f, 0, -1).b == 0);
+    CHECK(slopes_at(f, -2, 0.5).b == 0);
+}

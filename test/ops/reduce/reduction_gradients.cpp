@@ -97,3 +97,19 @@ TEST_CASE_TEMPLATE("prod: second derivatives of narrow types are computed in flo
     CHECK(static_cast<float>(v[1]) == 2);
     CHECK(static_cast<float>(v[2]) == 5);
 }
+
+TEST_CASE("the gradients of a standard deviation and a norm that are 0 are 0, of every order") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<double, shape<2, 3>>();
+    session s;
+    for (const any_tensor& y : {any_tensor(standard_deviation<1>(x)), any_tensor(norm<2, 1>(x))}) {
+        const any_tensor first = tenon::gradients(untyped::sum(y), {x})[0];
+        const any_tensor second = tenon::gradients(untyped::sum(untyped::multiply(first, first)), {x})[0];
+        for (const any_tensor& slope : {first, second}) {
+            const any_array v = s.run(feed(x, {{0, 0, 0}, {1, 2, 4}}), slope);
+            for (int i = 0; i < 3; ++i) CHECK(v.data<double>()[i] == 0);
+            CHECK(std::isfinite(v.data<double>()[3]));
+        }
+        CHECK(s.run(feed(x, {{0, 0, 0}, {1, 2, 4}}), first).data<double>()[3] != 0);
+    }
+}

@@ -19,6 +19,7 @@ template <std::uint64_t Bits> inline constexpr number_constant<Bits> number_of{}
 constexpr std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
 inline constexpr auto zero = number_of<bits_of(0.0)>;
 inline constexpr auto one = number_of<bits_of(1.0)>;
+inline constexpr auto minus_one = number_of<bits_of(-1.0)>;
 inline constexpr auto two = number_of<bits_of(2.0)>;
 inline constexpr auto three = number_of<bits_of(3.0)>;
 inline constexpr auto six = number_of<bits_of(6.0)>;
@@ -83,14 +84,19 @@ inline constexpr auto floor_divide_of = [](auto a, auto b) {
 inline constexpr auto divide_no_nan_of = [](auto a, auto b) {
     return select(b == zero, zero, a / select(b == zero, one, b));
 };
-inline constexpr auto multiply_no_nan_of = [](auto a, auto b) { return b * select(b == zero, zero, a); };
+// Where the factor that makes them 0 is 0, the slope in it is the other factor, wherever that is finite.
+inline constexpr auto multiply_no_nan_of = [](auto a, auto b) {
+    return b * select(b == zero && !is_finite(a), zero, a);
+};
 inline constexpr auto xlogy_of = [](auto x, auto y) {
-    return select(x == zero, zero, x * log(select(x == zero, one, y)));
+    return x * log(select(x == zero && !(y > zero && is_finite(y)), one, y));
 };
 inline constexpr auto xlog1py_of = [](auto x, auto y) {
-    return select(x == zero, zero, x * log1p(select(x == zero, zero, y)));
+    return x * log1p(select(x == zero && !(y > minus_one && is_finite(y)), zero, y));
 };
-inline constexpr auto xdivy_of = [](auto x, auto y) { return select(x == zero, zero, x / select(x == zero, one, y)); };
+inline constexpr auto xdivy_of = [](auto x, auto y) {
+    return select(x == zero && !(abs(y) > zero), zero, x / select(x == zero && !(abs(y) > zero), one, y));
+};
 inline constexpr auto logaddexp_with_difference = [](auto a, auto b, auto d) {
     return select(d > zero, a + softplus(-d), b + softplus(d));
 };
@@ -123,7 +129,19 @@ inline constexpr auto fmax_of = [](auto a, auto b) {
     return select(is_nan(a), b, select(is_nan(b), a, maximum(a, b)));
 };
 inline constexpr auto pi = number_of<bits_of(3.14159265358979323846)>;
-inline constexpr auto sinc_of_angle = [](auto y) { return select(y == zero, one, sin(y) / select(y == zero, one, y)); };
+// Near 0, where sin(y) / y loses the digits of which its slopes are made, by its series: s is y * y.
+inline constexpr auto sinc_series = [](auto s) {
+    return ((((number_of<bits_of(-1 / 39916800.0)> * s + number_of<bits_of(1 / 362880.0)>)*s -
+              number_of<bits_of(1 / 5040.0)>)*s +
+             number_of<bits_of(1 / 120.0)>)*s -
+            number_of<bits_of(1 / 6.0)>)*s +
+           one;
+};
+inline constexpr auto sinc_of_angle = [](auto y) {
+    const auto near = [=] { return abs(y) < number_of<bits_of(0.25)>; };
+    return select(near(), elementwise_composite<sinc_rule>(sinc_series, select(near(), y * y, zero)),
+                  sin(y) / select(near(), one, y));
+};
 inline constexpr auto sinc_of = [](auto x) { return elementwise_composite<sinc_rule>(sinc_of_angle, pi * x); };
 inline constexpr auto deg2rad_of = [](auto x) { return number_of<bits_of(0.01745329251994329577)> * x; };
 inline constexpr auto rad2deg_of = [](auto x) { return number_of<bits_of(57.2957795130823208768)> * x; };

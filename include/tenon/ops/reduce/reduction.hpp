@@ -368,7 +368,7 @@ template <int... Axes, OperandOrIllShaped X> auto variance(const X& x, ddof d, c
     const making made(here);
     return variance<Axes...>(x, drop_dims{}, d);
 }
-/// The square root of the variance.
+/// The square root of the variance. Its gradient is 0 where it is.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
 auto standard_deviation(const X& x, K = {}, ddof d = {}, called_from here = caller()) {
     const making made(here);

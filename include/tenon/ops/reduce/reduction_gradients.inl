@@ -53,6 +53,16 @@ struct reduced_input {
 
 inline any_tensor zero_of(const any_tensor& x) { return scalar_constant(0, x.element()); }
 
+// flow / y, of y that is a root; 0 where that is, of every order.
+inline any_tensor by_root(const any_tensor& flow, const reduced_input& in) {
+    const any_tensor zero = zero_of(in.x), is_zero = add_instruction(opcode::equal, {in.y, zero});
+    const auto unless_zero = [&](const any_tensor& otherwise, const any_tensor& t) {
+        return add_instruction(opcode::select, {is_zero, otherwise, t});
+    };
+    return add_instruction(opcode::divide,
+                           {unless_zero(zero, flow), unless_zero(scalar_constant(1, in.x.element()), in.y)});
+}
+
 // The gradient of the elements of `values` that equal y, shared equally among them.
 template <class A> any_tensor shared_among(const any_tensor& values, const reduced_input& in, const A& a) {
     const any_tensor chosen =
@@ -189,7 +199,7 @@ TENON_INLINE void variance_op::gradient(gradient_context& g) {
         add_instruction(opcode::subtract, {in.x, in.with_axes(untyped::mean(in.x, a.axes, a.keepdims), a)});
     any_tensor scale = untyped::divide_by_count(in.gradient, in.x, a.axes, a.ddof);
     // d variance = 2 / (n - ddof) * deviation; d sqrt(variance) = that / (2 sqrt(variance)).
-    scale = a.root ? add_instruction(opcode::divide, {scale, in.y}) : add_instruction(opcode::add, {scale, scale});
+    scale = a.root ? detail::by_root(scale, in) : add_instruction(opcode::add, {scale, scale});
     g.set(0, add_instruction(opcode::multiply, {deviation, scale}));
 }
 TENON_INLINE void norm_op::gradient(gradient_context& g) {
@@ -197,10 +207,7 @@ TENON_INLINE void norm_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     const detail::reduced_input in(g, a);
     if (a.order == 2) {
-        const any_tensor is_zero = add_instruction(opcode::equal, {in.y, detail::zero_of(in.x)});
-        const any_tensor scale = add_instruction(
-            opcode::select, {is_zero, detail::zero_of(in.x), add_instruction(opcode::divide, {in.gradient, in.y})});
-        g.set(0, add_instruction(opcode::multiply, {in.x, scale}));
+        g.set(0, add_instruction(opcode::multiply, {in.x, detail::by_root(in.gradient, in)}));
         return;
     }
     const any_tensor sign = add_instruction(opcode::sign, {in.x});
