@@ -1,5 +1,6 @@
 #pragma once
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -122,6 +123,19 @@ template <class F> decltype(auto) said_by(const std::string& who, F&& f) {
         return f();
     } catch (const error& e) {
         throw_error(e, who + ": " + e.what());
+    }
+}
+
+/// The same of what a program has written: who() says whose it is, and other exceptions become internal errors in their words.
+template <class W, class F> decltype(auto) said_of_program(const W& who, F&& f) {
+    try {
+        return f();
+    } catch (const error& e) {
+        throw_error(e, who() + ": " + e.what());
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& e) {
+        throw internal_error(who() + ": " + e.what());
     }
 }
 

@@ -63,7 +63,8 @@ any_tensor add(const typename Op::attributes& a, std::initializer_list<any_tenso
 #define TENON_OP_DEFINE(NAME)                                                               \
     constinit const op_definition NAME##_definition = detail::make_definition<NAME##_op>(); \
     TENON_OP_ADD(template, NAME);                                                           \
-    [[maybe_unused]] static const bool NAME##_registered = (detail::enter_op(NAME##_definition), true)
+    [[maybe_unused]] static const bool NAME##_registered =                                  \
+        (detail::enter_op(NAME##_definition, &typeid(NAME##_op)), true)
 #define TENON_OP_ADD(TEMPLATE, NAME)                                                                    \
     TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::vector<any_tensor>,           \
                                        const located<std::string>&);                                    \

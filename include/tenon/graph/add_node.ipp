@@ -37,7 +37,7 @@ inline void infer_outputs(node& n) {
                                      names());
     // A rule that has no output to answer for still judges the inputs.
     for (int o = 0; o < (outputs > 0 ? outputs : 1); ++o) {
-        const inferred r = n.op->infer(n.attributes, list, o);
+        const inferred r = judged(*n.op, n.attributes, list, o);
         if (!r) throw invalid_argument_error(fault_sentence(*n.op, r, list, n.attributes) + names());
         if (outputs == 0) break;
         if (r.type.element == element_type::none)

@@ -141,7 +141,7 @@ TENON_INLINE std::vector<tensor_type> body::result_types(type_list given) const 
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) now.set(name.c_str(), sizes.known(*e));
         std::vector<tensor_type>& out = types[&n];
         for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) {
-            const inferred r = n.op->infer(now, list, o);
+            const inferred r = judged(*n.op, now, list, o);
             if (!r)
                 throw invalid_argument_error(fault_sentence(*n.op, r, list, now) + " [node " + n.name + " of a body]");
             out.push_back({r.type.element, sizes.known(r.type.extents)});

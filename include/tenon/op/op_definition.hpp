@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -123,6 +124,9 @@ struct op_definition {
 /// The rule's complaint at run time: the operands, and what the attributes ask for beside them, sizes or axes.
 std::string fault_sentence(const op_definition& op, const inferred& refused, type_list operands, const attributes& a);
 
+/// What the op's rule answers: what it throws names the op, and a size that is negative is a fault.
+inferred judged(const op_definition& op, const attributes& a, type_list inputs, int output);
+
 /// Enters an op into the process's registry; the first definition of a name stays.
 const op_definition& register_op(const op_definition& d);
 /// nullptr where no op of this name is known.
@@ -131,8 +135,9 @@ std::vector<const op_definition*> all_ops();
 
 namespace detail {
 
-/// The same without a copy: the definition stays for as long as the process runs.
-const op_definition& enter_op(const op_definition& d);
+/// The same without a copy, of the struct `of`: the definition stays for as long as the process runs. Throws invalid_argument_error where
+/// another struct has the name, or it is empty.
+const op_definition& enter_op(const op_definition& d, const std::type_info* of);
 
 /// find_op; throws invalid_argument_error that lists similar names and says what to include.
 const op_definition& require_op(const std::string& name);
@@ -200,10 +205,10 @@ template <class Op> constexpr op_definition make_definition() {
 
 /// The definition of an op struct. Who writes one names it once at namespace scope,
 ///     inline const tn::op_definition& cumulative_sum_definition = tn::definition_of<cumulative_sum_op>();
-/// so that graphs that are read find it.
+/// so that graphs that are read find it. Throws invalid_argument_error where another struct has its name.
 template <class Op> const op_definition& definition_of() {
     static constexpr op_definition made = detail::make_definition<Op>();
-    static const op_definition& d = detail::enter_op(made);
+    static const op_definition& d = detail::enter_op(made, &typeid(Op));
     return d;
 }
 

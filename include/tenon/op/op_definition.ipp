@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <variant>
+
+#include <cxxabi.h>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/edit_distance.hpp>
@@ -68,8 +72,12 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred&
 
 namespace detail {
 struct op_registry {
+    struct entry {
+        const op_definition* op;
+        const std::type_info* of;
+    };
     std::mutex guard;
-    std::map<std::string, const op_definition*> ops;
+    std::map<std::string, entry> ops;
 };
 inline op_registry& registry() {
     static auto& r = *new op_registry;
@@ -77,22 +85,43 @@ inline op_registry& registry() {
 }
 } // namespace detail
 
-TENON_INLINE const op_definition& detail::enter_op(const op_definition& d) {
+TENON_INLINE const op_definition& detail::enter_op(const op_definition& d, const std::type_info* of) {
+    const auto shown = [](const std::type_info& t) {
+        int failed = 0;
+        const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(t.name(), nullptr, nullptr, &failed),
+                                                               &std::free);
+        return std::string(text ? text.get() : t.name());
+    };
+    if (of && !*d.name) throw invalid_argument_error("the op of " + shown(*of) + " has an empty name");
     op_registry& r = registry();
     const std::lock_guard lock(r.guard);
-    return *r.ops.emplace(d.name, &d).first->second;
+    const op_registry::entry& known = r.ops.emplace(d.name, op_registry::entry{&d, of}).first->second;
+    // Libraries of one program that have one header each bring its struct.
+    if (of && known.of && *of != *known.of)
+        throw invalid_argument_error("two ops are called \"" + std::string(d.name) + "\", of " + shown(*known.of) +
+                                     " and of " + shown(*of) + "; give one of them another name");
+    return *known.op;
+}
+
+TENON_INLINE inferred judged(const op_definition& op, const attributes& a, type_list inputs, int output) {
+    const inferred r = detail::said_of_program([&] { return "the rule of " + std::string(op.name); },
+                                               [&] { return op.infer(a, inputs, output); });
+    if (r)
+        for (const extent& e : r.type.extents)
+            if (e.size < dynamic_extent.size) return "a size of the result is negative";
+    return r;
 }
 
 TENON_INLINE const op_definition& register_op(const op_definition& d) {
     if (const op_definition* known = find_op(d.name)) return *known;
-    return detail::enter_op(*new op_definition(d)); // for as long as the process runs
+    return detail::enter_op(*new op_definition(d), nullptr); // for as long as the process runs
 }
 
 TENON_INLINE const op_definition* find_op(const std::string& name) {
     detail::op_registry& r = detail::registry();
     const std::lock_guard lock(r.guard);
     const auto at = r.ops.find(name);
-    return at == r.ops.end() ? nullptr : at->second;
+    return at == r.ops.end() ? nullptr : at->second.op;
 }
 
 TENON_INLINE const op_definition& detail::require_op(const std::string& name) {
@@ -114,7 +143,7 @@ TENON_INLINE std::vector<const op_definition*> all_ops() {
     detail::op_registry& r = detail::registry();
     const std::lock_guard lock(r.guard);
     std::vector<const op_definition*> result;
-    for (const auto& [name, d] : r.ops) result.push_back(d);
+    for (const auto& [name, known] : r.ops) result.push_back(known.op);
     return result;
 }
 

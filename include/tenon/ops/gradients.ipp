@@ -158,15 +158,16 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         if (!any || !n->op->gradient) continue;
         const follow_scope there(n);
         gradient_context c(*n, std::move(out));
-        n->op->gradient(c);
+        const auto whose = [&] { return "gradient of " + std::string(n->op->name) + " (" + n->name + ")"; };
+        said_of_program(whose, [&] { n->op->gradient(c); });
         for (int i = 0; i < c.inputs(); ++i) {
             const any_tensor& amount = c.input_gradients()[static_cast<std::size_t>(i)];
             if (!amount.node()) continue;
             const tensor_type& t = n->input_type(i);
             if (amount.element() != t.element || equal_shapes(amount.extents(), t.extents).what != fault::none)
-                throw internal_error("gradient of " + std::string(n->op->name) + " (" + n->name + "): input " +
-                                     std::to_string(i) + " is " + to_string(t) + ", its gradient " +
-                                     to_string(amount.type()));
+                throw internal_error(whose() + ": input " + std::to_string(i) + " is " + to_string(t) +
+                                     ", its gradient " + to_string(amount.type()) +
+                                     "; the op's gradient function must give what is like the input");
             const node_output& input = n->inputs[static_cast<std::size_t>(i)];
             if (between.leads(input.node)) flowing.add(input, amount);
         }

@@ -1,3 +1,7 @@
+#include <stdexcept>
+
+#include <tenon/op/wait.hpp>
+
 #include "tests.hpp"
 #include "runtime/support.hpp"
 
@@ -31,6 +35,30 @@ struct unprepared_op {
     using attributes = tn::no_attributes;
     static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
     static tn::kernel_pointer prepare(const tn::kernel_setup&) { return nullptr; }
+};
+struct idle_kernel final : tn::kernel {
+    void run(const tn::kernel_run&) override {}
+};
+struct without_wait final : tn::waiting_kernel {
+    std::unique_ptr<tn::wait> make_wait() const override { return nullptr; }
+};
+struct only_said_to_wait_op : unprepared_op {
+    static constexpr const char* name = "test_only_said_to_wait";
+    static constexpr tn::op_flags flags = tn::op_flags::waits;
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { return std::make_unique<idle_kernel>(); }
+};
+struct secretly_waiting_op : unprepared_op {
+    static constexpr const char* name = "test_secretly_waiting";
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { return std::make_unique<without_wait>(); }
+};
+struct without_wait_op : only_said_to_wait_op {
+    static constexpr const char* name = "test_no_wait";
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { return std::make_unique<without_wait>(); }
+};
+template <class Error> struct throwing_prepare_op : unprepared_op {
+    static constexpr const char* name =
+        std::is_base_of_v<tn::error, Error> ? "test_refusing_prepare" : "test_throwing_prepare";
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { throw Error("no kernel today"); }
 };
 
 } // namespace
@@ -307,14 +335,33 @@ TEST_CASE_FIXTURE(
     CHECK(s.run(tn::feed(column, c2), tn::feed(row, tn::array<float>{{1, 2}}), total).item() == 0);
 }
 
-TEST_CASE_FIXTURE(in_graph, "an op that prepares no kernel is told so, by node and device") {
+TEST_CASE_FIXTURE(in_graph,
+                  "an op that prepares no kernel, or not the kind that it says, is told so, by node and device") {
     const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {2}, "x");
     tn::session s;
-    std::vector<tn::fed_value> feeds;
-    feeds.push_back({x, tn::any_array::zeros(tn::element_type::float32, {2})});
+    const auto run = [&](const tn::any_tensor& y) {
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({x, tn::any_array::zeros(tn::element_type::float32, {2})});
+        (void)s.run_untyped(std::move(feeds), {y});
+    };
     CHECK_ERROR(tn::invalid_argument_error,
                 "mine (test_unprepared) on /device:CPU:0: its op's prepare has returned no kernel",
-                s.run_untyped(std::move(feeds), {tn::add<unprepared_op>({}, {x}, "mine")}));
+                run(tn::add<unprepared_op>({}, {x}, "mine")));
+    CHECK_ERROR(tn::invalid_argument_error,
+                "has returned a kernel that is no waiting_kernel, as op_flags::waits asks for",
+                run(tn::add<only_said_to_wait_op>({}, {x})));
+    CHECK_ERROR(tn::invalid_argument_error, "has returned a waiting_kernel, and has no op_flags::waits",
+                run(tn::add<secretly_waiting_op>({}, {x})));
+    CHECK_ERROR(
+        tn::invalid_argument_error,
+        "its kernel's make_wait has returned nothing; return what the step starts [node never (test_no_wait) on",
+        run(tn::add<without_wait_op>({}, {x}, "never")));
+    CHECK_ERROR(tn::internal_error, "no kernel today [node late (test_throwing_prepare) on /device:CPU:0, made at ",
+                run(tn::add<throwing_prepare_op<std::runtime_error>>({}, {x}, "late")));
+    CHECK_ERROR(tn::unimplemented_error,
+                "no kernel today [node later (test_refusing_prepare) on /device:CPU:0, made at ",
+                run(tn::add<throwing_prepare_op<tn::unimplemented_error>>({}, {x}, "later")));
+    run(x);
 }
 
 TEST_CASE_FIXTURE(in_graph, "sizes that overflow in a step are an error, not a small number") {

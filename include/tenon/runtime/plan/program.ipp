@@ -4,8 +4,10 @@
 
 #include <tenon/core/array/out_of_memory.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/op/wait.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 #include <tenon/runtime/trace/cost_measurements.hpp>
 
 namespace tenon::runtime {
@@ -84,16 +86,29 @@ TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, co
     const auto who = [&] {
         return "preparing " + place_of(*i.origin, d) + ", of " + detail::listed(in) + " to " + detail::listed(out);
     };
+    const auto mistaken = [&](const char* returned) {
+        throw invalid_argument_error(place_of(*i.origin, d) + ": its op's prepare has returned " + returned);
+    };
     try {
-        if (kernel_pointer made = tenon::detail::naming_out_of_memory(who, [&] { return factory(s); })) return made;
-        throw invalid_argument_error(
-            place_of(*i.origin, d) +
-            ": its op's prepare has returned no kernel; return one, or throw why there is none");
+        kernel_pointer made = tenon::detail::naming_out_of_memory(who, [&] { return factory(s); });
+        if (!made) mistaken("no kernel; return one, or throw why there is none");
+        if ((dynamic_cast<const waiting_kernel*>(made.get()) != nullptr) != i.op->is(op_flags::waits))
+            mistaken(i.op->is(op_flags::waits) ? "a kernel that is no waiting_kernel, as op_flags::waits asks for"
+                                               : "a waiting_kernel, and has no op_flags::waits");
+        return made;
     } catch (const resource_exhausted_error& refused) {
         const std::string named = who(), what = refused.what();
         if (what.starts_with(named)) throw;
         throw resource_exhausted_error(named + ": its tables need memory: " + what +
                                        "\nuse smaller sizes, or raise session_options::memory_limit");
+    } catch (const error& thrown) {
+        const std::string what = thrown.what();
+        if (what.find(i.origin->name) != std::string::npos) throw;
+        throw_error(thrown, what + " [node " + described(*i.origin, d.name()) + "]");
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& thrown) {
+        throw internal_error(std::string(thrown.what()) + " [node " + described(*i.origin, d.name()) + "]");
     }
 }
 

@@ -120,7 +120,7 @@ TENON_INLINE std::string with_places(const graph& g, std::string message) {
 }
 
 TENON_INLINE tensor_type inferred_in_step(const node& n, const attributes& a, type_list in, int k, bool says_node) {
-    const inferred t = n.op->infer(a, in, k);
+    const inferred t = judged(*n.op, a, in, k);
     if (t) return t.type;
     op_definition shown = *n.op;
     shown.name = shown_op(n);

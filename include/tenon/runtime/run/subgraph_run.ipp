@@ -34,6 +34,9 @@ TENON_INLINE subgraph_run::subgraph_run(subgraph& p) :
         w.of = this;
         w.unit = static_cast<int>(u);
         w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
+        if (!w.op)
+            throw invalid_argument_error(
+                "its kernel's make_wait has returned nothing; return what the step starts [node " + unit.place + "]");
         w.op->keeps = p.takes_ && unit.only_takes;
     }
     if (p.takes_) used_.resize(p.units_.size());
