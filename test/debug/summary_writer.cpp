@@ -189,6 +189,8 @@ TEST_CASE_FIXTURE(in_folder, "images are PNG files, several with numbers in thei
     CHECK(image.number(2) == 5);
     CHECK(image.number(3) == 3);
     CHECK(image.text(4).starts_with("\x89PNG"));
+    CHECK_ERROR(tn::invalid_argument_error, "summary_writer: the image none: ",
+                log.image("none", tn::any_array::zeros(tn::element_type::uint8, {0, 6, 3}), 1));
 #else
     CHECK_ERROR(tn::unimplemented_error, "libpng", log.image("input", pixels, 7));
 #endif
