@@ -266,3 +266,124 @@ TEST_CASE_FIXTURE(in_session, "images of any size are read at places and regions
            {-0.508701f, 0.951326f, 0.656987f, -0.871955f, 0.740198f, 0.762357f},
            {-0.508701f, 0.951326f, 0.656987f, -0.871955f, 0.740198f, 0.762357f}});
 }
+
+TEST_CASE_FIXTURE(in_session, "parts, choices and columns of as many as the step says") {
+    const std::string bytes =
+        model(node("Split", {"x", "s"}, {"p", "q"}, int_attribute("axis", 1)) + node("Neg", {"p"}, {"np"}) +
+              node("Split", {"x"}, {"a", "b"}, int_attribute("axis", 1)) +
+              node("Compress", {"x", "kept"}, {"rows"}, int_attribute("axis", 0)) +
+              node("Compress", {"x", "kept"}, {"firsts"}) + node("Slice", {"s", "zero", "one"}, {"depth"}) +
+              node("OneHot", {"i", "depth", "values"}, {"hot"}, int_attribute("axis", 0)) +
+              initializer(integers("zero", {1}, {0})) + initializer(integers("one", {1}, {1})) +
+              initializer(floats("values", {2}, {-1, 5})) + input(value("x", float_type, {"n", "t"})) +
+              input(value("s", int64_type, {"2"})) + input(value("kept", 9, {"m"})) +
+              input(value("i", int64_type, {"k"})) + output(value("np", float_type, {"n", "u"})) +
+              output(value("q", float_type, {"n", "v"})) + output(value("a", float_type, {"n", "w"})) +
+              output(value("b", float_type, {"n", "z"})) + output(value("rows", float_type, {"r", "t"})) +
+              output(value("firsts", float_type, {"r2"})) + output(value("hot", float_type, {"d", "k"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    for (const auto& [t, p] : {std::pair<std::int64_t, std::int64_t>{5, 2}, {6, 6}, {3, 3}}) {
+        CAPTURE(t);
+        const tn::any_array x = waves({2, t}, 0.7);
+        tn::any_array kept(tn::element_type::boolean, 2);
+        kept.data<bool>()[0] = false, kept.data<bool>()[1] = true;
+        const auto y = computed(s, m, x, whole(2, {p, t - p}), kept, whole(2, {-1, 0}));
+        const auto columns = [&](std::int64_t from, std::int64_t to, float by) {
+            std::vector<float> v;
+            for (std::int64_t r = 0; r < 2; ++r)
+                for (std::int64_t k = from; k < to; ++k) v.push_back(by * x.data<float>()[r * t + k]);
+            return reals({2, to - from}, v);
+        };
+        CHECK(y[0] == columns(0, p, -1));
+        CHECK(y[1] == columns(p, t, 1));
+        CHECK(y[2] == columns(0, (t + 1) / 2, 1));
+        CHECK(y[3] == columns((t + 1) / 2, t, 1));
+        CHECK(y[4] == reals({1, t}, {x.data<float>() + t, x.data<float>() + 2 * t}));
+        CHECK(y[5] == reals({1}, {x.data<float>()[1]}));
+        for (std::int64_t d = 0; d < p; ++d) {
+            CHECK(y[6].data<float>()[2 * d] == (d == p - 1 ? 5 : -1));
+            CHECK(y[6].data<float>()[2 * d + 1] == (d == 0 ? 5 : -1));
+        }
+        CHECK(y[6].extents() == tn::extents(p, 2));
+    }
+}
+
+TEST_CASE_FIXTURE(in_session, "what is repeated to sizes of the step may have one row itself, or as many") {
+    const tn::onnx_model m =
+        tn::parse_onnx(span(model(node("Expand", {"x", "s"}, {"y"}) + input(value("x", float_type, {"a", "b"})) +
+                                  input(value("s", int64_type, {"2"})) + output(value("y", float_type, {"p", "q"})))));
+    const auto repeated = [&](const tn::extents& own, std::int64_t p, std::int64_t q, const tn::extents& wanted) {
+        const tn::any_array x = waves(own, 0.7);
+        const auto y = computed(s, m, x, whole(2, {p, q}));
+        REQUIRE(y[0].extents() == wanted);
+        for (std::int64_t i = 0; i < y[0].elements(); ++i) {
+            const std::int64_t r = i / wanted[1].size % own[0].size, k = i % wanted[1].size % own[1].size;
+            CHECK(y[0].data<float>()[i] == x.data<float>()[r * own[1].size + k]);
+        }
+    };
+    repeated({3, 4}, 1, 1, {3, 4});
+    repeated({1, 4}, 3, 4, {3, 4});
+    repeated({3, 1}, 3, 2, {3, 2});
+    repeated({1, 1}, 2, 1, {2, 1});
+}
+
+TEST_CASE_FIXTURE(in_session,
+                  "sizes that a model calls by two names are one where slices are put, taken and multiplied") {
+    const std::string bytes =
+        model(node("ScatterND", {"x", "i", "u"}, {"y"}) +
+              node("GatherND", {"x", "j"}, {"z"}, int_attribute("batch_dims", 1)) +
+              node("Einsum", {"x", "w"}, {"e"}, text_attribute("equation", "ab, cb -> ac")) +
+              input(value("x", float_type, {"n", "c"})) + input(value("i", int64_type, {"k", "1"})) +
+              input(value("u", float_type, {"k2", "c2"})) + input(value("j", int64_type, {"n2", "l", "1"})) +
+              input(value("w", float_type, {"m", "c3"})) + output(value("y", float_type, {"n", "c"})) +
+              output(value("z", float_type, {"n", "l"})) + output(value("e", float_type, {"n", "m"})));
+    const tn::onnx_model m = tn::parse_onnx(span(bytes));
+    const tn::any_array x = reals({3, 2}, {1, 2, 3, 4, 5, 6});
+    const auto y = computed(s, m, x, whole({2, 1}, {2, 0}), reals({2, 2}, {7, 8, 9, 10}), whole({3, 1, 1}, {1, 0, -1}),
+                            reals({1, 2}, {10, 1}));
+    CHECK(y[0] == reals({3, 2}, {9, 10, 3, 4, 7, 8}));
+    CHECK(y[1] == reals({3, 1}, {2, 3, 6}));
+    CHECK(y[2] == reals({3, 1}, {12, 34, 56}));
+    CHECK_ERROR(tn::invalid_argument_error, "c",
+                computed(s, m, x, whole({2, 1}, {2, 0}), reals({2, 1}, {7, 8}), whole({3, 1, 1}, {1, 0, -1}),
+                         reals({1, 2}, {10, 1})));
+}
+
+TEST_CASE("frames of a signal, and blocks of images, of any size") {
+    for (const bool frames : {true, false}) {
+        const std::string bytes = model(
+            (frames ? node("STFT", {"x", "step", "window"}, {"y"}) + initializer(integers("step", {}, {3})) +
+                          initializer(floats("window", {4}, {0.5f, 1, 1, 0.5f}))
+                    : node("SpaceToDepth", {"x"}, {"y"}, int_attribute("blocksize", 2))) +
+            input(frames ? value("x", float_type, {"n", "t", "1"}) : value("x", float_type, {"n", "2", "h", "w"})) +
+            output(frames ? value("y", float_type, {"n", "f", "3", "2"})
+                          : value("y", float_type, {"n", "8", "p", "q"})));
+        const own_graph inner;
+        const tn::onnx_model m = tn::parse_onnx(span(bytes));
+        tn::session own(inner);
+        for (const std::int64_t k : {4, 8, 10}) {
+            const tn::any_array x = frames ? waves({2, k, 1}, 0.9) : waves({1, 2, k, 6}, 0.9);
+            const auto y = computed(own, m, x)[0].share();
+            if (frames) { // sums of each frame's elements by its window, times waves
+                REQUIRE(y.extents() == tn::extents(2, (k - 4) / 3 + 1, 3, 2));
+                for (std::int64_t i = 0; i < y.elements(); ++i) {
+                    const std::int64_t part = i % 2, bin = i / 2 % 3, frame = i / 6 % ((k - 4) / 3 + 1);
+                    double sum = 0;
+                    for (std::int64_t e = 0; e < 4; ++e) {
+                        const double at = 2 * 3.141592653589793 * static_cast<double>(bin * e) / 4;
+                        sum += static_cast<double>(x.data<float>()[i / (y.elements() / 2) * k + frame * 3 + e]) *
+                               (e == 0 || e == 3 ? 0.5 : 1) * (part == 0 ? std::cos(at) : -std::sin(at));
+                    }
+                    CHECK(static_cast<double>(y.data<float>()[i]) == doctest::Approx(sum).epsilon(1e-4));
+                }
+                continue;
+            }
+            REQUIRE(y.extents() == tn::extents(1, 8, k / 2, 3));
+            for (std::int64_t i = 0; i < y.elements(); ++i) {
+                const std::int64_t w = i % 3, h = i / 3 % (k / 2), block = i / (3 * (k / 2)) / 2,
+                                   channel = i / (3 * (k / 2)) % 2;
+                CHECK(y.data<float>()[i] == x.data<float>()[(channel * k + 2 * h + block / 2) * 6 + 2 * w + block % 2]);
+            }
+        }
+    }
+}

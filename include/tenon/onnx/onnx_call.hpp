@@ -193,6 +193,8 @@ std::optional<size_sum> part_of(const call& c, const size_sum& s, std::int64_t n
 std::optional<std::vector<extent>> moved_sizes(const call& c, function_ref<any_tensor(const any_tensor&)> f);
 /// x, whose size along the axis is called e from here on, if that is a name or a number: equal at run time, which is checked.
 any_tensor with_size_named(const any_tensor& x, int axis, const extent& e);
+/// Two that have a size in common, along axes a and b, with one name for it.
+void agree(const call& c, any_tensor& x, int a, any_tensor& y, int b);
 /// The same where its size is n times e, which has a name.
 any_tensor with_multiple(const call& c, const any_tensor& x, int axis, const extent& e, std::int64_t n);
 /// Operands that are broadcast together, but for an axis (counted from 0) and so many of the last: where a model has two names for

@@ -221,6 +221,10 @@ inline any_tensor with_size_of(const any_tensor& x, int axis, const extent& one)
     const extent& own = x.extents()[axis];
     return own.is_named() && !(own == one) ? with_size_named(x, axis, one) : x;
 }
+TENON_INLINE void agree(const call& c, any_tensor& x, int a, any_tensor& y, int b) {
+    const extent one = one_size(c, {x.extents()[a], y.extents()[b]});
+    x = with_size_of(x, a, one), y = with_size_of(y, b, one);
+}
 TENON_INLINE std::vector<any_tensor> agreed(const call& c, std::vector<any_tensor> xs, int but, int behind) {
     int rank = 0;
     for (const any_tensor& x : xs) rank = std::max(rank, x.rank());
@@ -238,9 +242,7 @@ TENON_INLINE std::vector<any_tensor> agreed(const call& c, std::vector<any_tenso
 TENON_INLINE any_tensor product_of_agreed(const call& c, const any_tensor& a, const any_tensor& b) {
     std::vector<any_tensor> xs = agreed(c, {a, b}, -1, 2);
     if (a.rank() > 0 && b.rank() > 0) {
-        const int i = a.rank() - 1, j = std::max(b.rank() - 2, 0);
-        const extent one = one_size(c, {xs[0].extents()[i], xs[1].extents()[j]});
-        xs = {with_size_of(xs[0], i, one), with_size_of(xs[1], j, one)};
+        agree(c, xs[0], a.rank() - 1, xs[1], std::max(b.rank() - 2, 0));
     }
     return untyped::matmul(xs[0], xs[1]);
 }

@@ -60,8 +60,10 @@ inline void gather_elements(const call& c) {
     c.give(untyped::take_along_axis(both[0], both[1], axis));
 }
 inline void gather_nd(const call& c) {
-    c.give(untyped::gather_nd(c.x(), tuples_from_the_start(c, c.integer("batch_dims", 0)),
-                              static_cast<int>(within(c, c.integer("batch_dims", 0), 0, max_rank, "batch_dims"))));
+    const int batch = static_cast<int>(within(c, c.integer("batch_dims", 0), 0, max_rank, "batch_dims"));
+    any_tensor x = c.x(), at = tuples_from_the_start(c, batch);
+    for (int d = 0; d < batch && d < std::min(x.rank(), at.rank()); ++d) agree(c, x, d, at, d);
+    c.give(untyped::gather_nd(x, at, batch));
 }
 
 // As ONNX has them: bounds beyond the dimension are its ends.
@@ -301,34 +303,100 @@ inline void pad(const call& c) {
 inline void one_hot(const call& c) {
     any_tensor indices = c.x();
     if (is_floating(indices.element())) indices = untyped::cast(indices, element_type::int64);
+    const int axis = axis_in(c, c.integer("axis", -1), indices.rank() + 1);
+    const any_tensor values = c.x(2);
+    const auto which = [&](std::int64_t i) { return untyped::squeeze(untyped::slice(values, {{i, i + 1, 1}}), {0}); };
+    if (!c.known(1)) { // as many as the step says
+        const auto said = c.sizes_in_step(1);
+        const auto like = said && said->size() == 1 ? c.with_size(said->at(0)) : std::nullopt;
+        if (!like) (void)c.known(1, "the depth"); // which complains
+        const any_tensor at = untyped::expand_dims(untyped::cast(indices, element_type::int64), {axis}),
+                         depth = size_of_axis(like->first, like->second);
+        std::vector<std::int64_t> along{reshape_op::copied(0)};
+        along.resize(static_cast<std::size_t>(indices.rank() - axis + 1), 1);
+        const any_tensor places = reshaped(untyped::arange_like(like->first, element_type::int64, like->second), along);
+        const any_tensor from_start = untyped::select(untyped::less(at, 0), untyped::add(at, depth), at);
+        return c.give(untyped::select(untyped::equal(from_start, places), which(1), which(0)));
+    }
     const double said = c.real(1, "the depth");
     if (!(said >= 0 && said < 1e15)) c.wrong("its depth is " + detail::text_of_number(said));
     const auto depth = static_cast<std::int64_t>(said);
-    const any_tensor values = c.x(2);
-    const int axis = axis_in(c, c.integer("axis", -1), indices.rank() + 1);
     if (!is_signed_integer(indices.element())) indices = untyped::cast(indices, element_type::int64);
     indices = untyped::select(untyped::less(indices, 0),
                               untyped::add(indices, scalar_like(static_cast<double>(depth), indices)), indices);
     const any_tensor hot = untyped::one_hot(indices, depth, element_type::boolean, axis);
-    const auto which = [&](std::int64_t i) { return untyped::squeeze(untyped::slice(values, {{i, i + 1, 1}}), {0}); };
     c.give(untyped::select(hot, which(1), which(0)));
 }
 inline void compress(const call& c) {
     const any_tensor x = c.x();
-    const any_array chosen = c.known(1, "the condition");
-    if (chosen.element() != element_type::boolean || chosen.rank() != 1) c.wrong("its condition is no list of bools");
-    std::vector<std::int64_t> which;
-    for (std::int64_t i = 0; i < chosen.elements(); ++i)
-        if (chosen.data<bool>()[i]) which.push_back(i);
-    const any_tensor list = integer_constant(which, {static_cast<std::int64_t>(which.size())});
+    if (c.x(1).element() != element_type::boolean || c.x(1).rank() != 1) c.wrong("its condition is no list of bools");
+    any_tensor list;
+    if (const std::optional<any_array> chosen = c.known(1)) {
+        std::vector<std::int64_t> which;
+        for (std::int64_t i = 0; i < chosen->elements(); ++i)
+            if (chosen->data<bool>()[i]) which.push_back(i);
+        list = integer_constant(which, {static_cast<std::int64_t>(which.size())});
+    } else list = untyped::squeeze(untyped::nonzero(c.x(1)), {1});
     if (!c.attribute("axis")) return c.give(flat_gather(x, list));
     c.give(untyped::gather(x, list, axis_in(c, c.integer("axis", 0), x.rank())));
+}
+
+// Parts of as many as the step says, or equal ones of what it knows.
+inline void split_in_step(const call& c, int axis, std::int64_t parts) {
+    c.name_size(0, axis);
+    const any_tensor x = c.x(), n = size_of_axis(x, axis);
+    const auto said = c.has(1) ? c.sizes_in_step(1) : std::nullopt;
+    if (c.has(1) && (!said || static_cast<std::int64_t>(said->size()) != parts))
+        (void)c.known(1, "the sizes of the parts");
+    const auto whole = x.extents()[axis].is_dynamic() ? std::nullopt : sum_of(x.extents()[axis]),
+               each = whole ? part_of(c, *whole, parts, true) : std::nullopt,
+               all = each ? times(*each, *sum_of(size_entry(parts))) : std::nullopt;
+    const any_tensor most = untyped::divide(untyped::add(n, parts - 1), parts);
+    any_tensor begin = untyped::scalar(0, element_type::int64);
+    for (std::int64_t i = 0; i < parts; ++i) {
+        const any_tensor size = c.has(1)
+                                    ? reshaped(untyped::cast(part_along(c.x(1), 0, i, i + 1), element_type::int64), {})
+                                    : untyped::minimum(untyped::subtract(n, begin), most);
+        const auto like = c.with_size(c.has(1)                         ? said->at(static_cast<std::size_t>(i))
+                                      : all && whole && *all == *whole ? size_of(c, *each)
+                                                                       : c.size_in_step(size));
+        if (!like) c.refuse("the sizes of its parts are known in the step only");
+        c.give(untyped::gather(
+                   x, untyped::add(untyped::arange_like(like->first, element_type::int64, like->second), begin), axis),
+               static_cast<int>(i));
+        begin = untyped::add(begin, size);
+    }
+}
+inline void split(const call& c) {
+    const any_tensor x = c.x();
+    const int axis = axis_in(c, c.integer("axis", 0), x.rank());
+    const auto parts = static_cast<std::int64_t>(c.node().outputs.size());
+    if (c.has(1) ? !c.known(1) : !x.extents()[axis].is_number() && c.integers("split").empty())
+        return split_in_step(c, axis, parts);
+    std::vector<std::int64_t> sizes = c.has(1) ? c.integers(1, "the sizes of the parts") : c.integers("split");
+    if (sizes.empty()) {
+        const std::int64_t n = number_of(c, x.extents()[axis], "the size that is split");
+        if (c.integer("num_outputs", parts) != parts) c.wrong("it has " + std::to_string(parts) + " outputs");
+        const std::int64_t each = (n + parts - 1) / parts;
+        for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(n - i * each, 0, each));
+    }
+    if (static_cast<std::int64_t>(sizes.size()) != parts)
+        c.wrong("it says " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) + " outputs");
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (sizes[i] < 0 || at > std::numeric_limits<std::int64_t>::max() - sizes[i])
+            c.wrong("a part's size is not possible");
+        std::vector<range> ranges(static_cast<std::size_t>(axis) + 1);
+        ranges.back() = {at, at + sizes[i], 1};
+        c.give(untyped::slice(x, ranges), static_cast<int>(i));
+        at += sizes[i];
+    }
 }
 
 TENON_INLINE std::vector<entry> index_operators() {
     return {{"Compress", compress},  {"Gather", onnx::gather},  {"GatherElements", gather_elements},
             {"GatherND", gather_nd}, {"OneHot", onnx::one_hot}, {"Pad", onnx::pad},
-            {"Slice", onnx::slice}};
+            {"Slice", onnx::slice},  {"Split", onnx::split}};
 }
 
 } // namespace tenon::detail::onnx

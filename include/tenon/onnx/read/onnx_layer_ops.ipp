@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <map>
+
 #include <tenon/onnx/onnx_call.hpp>
 #include <tenon/ops/elementwise/elementwise.hpp>
 #include <tenon/ops/linear/einsum.hpp>
@@ -26,6 +29,22 @@ inline void gemm(const call& c) {
 inline void einsum(const call& c) {
     std::vector<any_tensor> xs;
     for (int i = 0; i < c.inputs(); ++i) xs.push_back(c.x(i));
+    // A letter has one size.
+    std::string said = c.text("equation", "");
+    said.erase(std::remove(said.begin(), said.end(), ' '), said.end());
+    std::map<char, std::pair<std::size_t, int>> first;
+    std::size_t at = 0;
+    int axis = 0;
+    for (const char letter : said.substr(0, said.find('-'))) {
+        if (letter == '.') break;
+        if (letter == ',') ++at, axis = 0;
+        else if (at < xs.size() && axis < xs[at].rank()) {
+            const auto [known, is_new] = first.emplace(letter, std::pair(at, axis));
+            if (const auto [other, there] = known->second; !is_new && other != at)
+                agree(c, xs[other], there, xs[at], axis);
+            ++axis;
+        }
+    }
     c.give(untyped::einsum(c.text("equation", ""), xs));
 }
 inline void determinant(const call& c) {

@@ -131,11 +131,12 @@ inline any_tensor part_of_last(const any_tensor& x, std::int64_t i) {
     return untyped::squeeze(part_along(x, x.rank() - 1, i, i + 1), {x.rank() - 1});
 }
 inline void grid_sample(const call& c) {
-    const any_tensor x = c.x(), grid = c.x(1);
+    any_tensor x = c.x(), grid = c.x(1);
     const int dims = x.rank() - 2;
     if (dims < 1 || dims > 3 || grid.rank() != x.rank())
         c.wrong("its operands have " + std::to_string(x.rank()) + " and " + std::to_string(grid.rank()) +
                 " dimensions");
+    agree(c, x, 0, grid, 0);
     image_sampler s(c, x);
     s.mode = c.text("mode", "linear");
     if (s.mode == "bilinear") s.mode = "linear";

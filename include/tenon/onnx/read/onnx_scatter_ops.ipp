@@ -80,13 +80,11 @@ inline void scatter_elements(const call& c) {
 }
 
 inline void scatter_slices(const call& c) { // ScatterND
-    const any_tensor x = c.x();
-    any_tensor at = tuples_from_the_start(c, 0), updates = c.x(2);
-    for (int d = 0; d + 1 < at.rank() && d < updates.rank(); ++d) { // sizes with two names
-        const extent own = at.extents()[d], theirs = updates.extents()[d];
-        if (own.is_named() && !theirs.is_dynamic()) at = with_size_named(at, d, theirs);
-        else if (theirs.is_named() && !own.is_dynamic()) updates = with_size_named(updates, d, own);
-    }
+    any_tensor x = c.x(), at = tuples_from_the_start(c, 0), updates = c.x(2);
+    const int tuples = at.rank() - 1, behind = x.rank() + tuples - updates.rank();
+    for (int d = 0; d < updates.rank() && behind >= 0; ++d) // the sizes of the indices, then those of a slice
+        if (d < tuples) agree(c, at, d, updates, d);
+        else if (d - tuples + behind < x.rank()) agree(c, x, d - tuples + behind, updates, d);
     const std::string how = c.text("reduction", "none");
     if (how == "none") return c.give(untyped::scatter_nd(x, at, updates));
     if (how == "add") return c.give(untyped::scatter_nd_add(x, at, updates));

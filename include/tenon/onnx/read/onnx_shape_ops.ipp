@@ -237,35 +237,11 @@ inline void concat(const call& c) {
     c.give(value{xs.size() == 1 ? xs[0] : joined(c, xs, axis_in(c, wanted, xs[0].rank())), {}, sizes}, 0);
 }
 
-inline void split(const call& c) {
-    const any_tensor x = c.x();
-    const int axis = axis_in(c, c.integer("axis", 0), x.rank());
-    const auto parts = static_cast<std::int64_t>(c.node().outputs.size());
-    std::vector<std::int64_t> sizes = c.has(1) ? c.integers(1, "the sizes of the parts") : c.integers("split");
-    if (sizes.empty()) {
-        const std::int64_t n = number_of(c, x.extents()[axis], "the size that is split");
-        if (c.integer("num_outputs", parts) != parts) c.wrong("it has " + std::to_string(parts) + " outputs");
-        const std::int64_t each = (n + parts - 1) / parts;
-        for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(n - i * each, 0, each));
-    }
-    if (static_cast<std::int64_t>(sizes.size()) != parts)
-        c.wrong("it says " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) + " outputs");
-    std::int64_t at = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        if (sizes[i] < 0 || at > std::numeric_limits<std::int64_t>::max() - sizes[i])
-            c.wrong("a part's size is not possible");
-        std::vector<range> ranges(static_cast<std::size_t>(axis) + 1);
-        ranges.back() = {at, at + sizes[i], 1};
-        c.give(untyped::slice(x, ranges), static_cast<int>(i));
-        at += sizes[i];
-    }
-}
-
 inline void expand(const call& c) {
-    const auto target = c.sizes_in_step(1);
+    const auto followed = c.sizes(1), target = c.sizes_in_step(1);
     if (!target) (void)c.known(1, "the shape"); // which complains
     for (int i = 0; i < c.x().rank() && !all_numbers(*target); ++i) c.name_size(0, i);
-    const any_tensor x = c.x();
+    any_tensor x = c.x();
     if (target->size() > max_rank) c.refuse("a result of more than 8 dimensions");
     const int rank = std::max(x.rank(), static_cast<int>(target->size()));
     extents sizes;
@@ -274,7 +250,18 @@ inline void expand(const call& c) {
         const int own = i - (rank - x.rank()), theirs = i - (rank - static_cast<int>(target->size()));
         extent e = theirs < 0 ? extent(1) : (*target)[static_cast<std::size_t>(theirs)];
         if (e == unnamed_size) e = dynamic_extent;
-        sizes.push_back(own < 0 || (!(e == extent(1)) && x.extents()[own] == extent(1)) ? e : x.extents()[own]);
+        if (own >= 0 && x.extents()[own].is_named() && !(e == extent(1)) && !(e == x.extents()[own])) {
+            // They are equal, or one of them is 1.
+            if (!followed || is_nameless((*followed)[static_cast<std::size_t>(theirs)])) {
+                const any_tensor n = size_of_axis(x, own),
+                                 to = untyped::cast(part_along(c.x(1), 0, theirs, theirs + 1), element_type::int64);
+                e = c.size_in_step(untyped::select(untyped::equal(n, 1), reshaped(to, {}), n));
+            }
+            if (e.is_number() || c.with_size(e)) x = part_along(x, own, 0, unbounded); // which has no name
+        }
+        const bool grows = own < 0 || x.extents()[own] == extent(1) ||
+                           (x.extents()[own].is_dynamic() && (e.is_number() || c.with_size(e)));
+        sizes.push_back(own < 0 || (grows && !(e == extent(1))) ? e : x.extents()[own]);
         if (e.is_number() && !(e == extent(1)) && own >= 0 && x.extents()[own].is_number() &&
             !(x.extents()[own] == e) && !(x.extents()[own] == extent(1)))
             c.wrong("size " + to_string(x.extents()[own]) + " is not repeated to " + to_string(e));
@@ -441,15 +428,19 @@ inline void space_to_depth(const call& c) {
     const any_tensor x = c.x();
     const std::int64_t b = within(c, c.integer("blocksize", 1), 1, 1 << 15, "its block"), n = reshape_op::copied(0);
     if (x.rank() != 4) c.wrong("it needs an image of 4 dimensions");
-    const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels"),
-                       h = number_of(c, x.extents()[2], "the height"), w = number_of(c, x.extents()[3], "the width");
-    if (h % b != 0 || w % b != 0) c.wrong("the image is not made of blocks of " + std::to_string(b));
-    const any_tensor apart = reshaped(x, {n, channels, h / b, b, w / b, b});
+    const std::int64_t channels = number_of(c, x.extents()[1], "the number of channels");
+    for (int d = 2; d < 4; ++d)
+        if (x.extents()[d].is_number() && x.extents()[d].size % b != 0)
+            c.wrong("the image is not made of blocks of " + std::to_string(b));
+    const std::int64_t h = reshape_op::copied(2), w = reshape_op::deduced;
+    const any_tensor columns = reshaped(x, {n, channels, h, w, b}),
+                     apart = reshaped(columns, {n, channels, reshape_op::deduced, b, reshape_op::copied(3), b});
     // DCR puts the place in the block before the channel, CRD behind it.
     const bool behind = c.text("mode", "DCR") == "CRD";
     const any_tensor moved =
         untyped::transpose(apart, behind ? index_list{0, 1, 3, 5, 2, 4} : index_list{0, 3, 5, 1, 2, 4});
-    c.give(reshaped(moved, {n, channels * b * b, h / b, w / b}));
+    c.give(reshaped(moved,
+                    {n, (checked_size(channels) * b * b).saturated(), reshape_op::copied(4), reshape_op::copied(5)}));
 }
 
 TENON_INLINE std::vector<entry> shape_operators() {
@@ -465,7 +456,6 @@ TENON_INLINE std::vector<entry> shape_operators() {
             {"Shape", onnx::shape},
             {"Size", onnx::size},
             {"SpaceToDepth", space_to_depth},
-            {"Split", onnx::split},
             {"Squeeze", onnx::squeeze},
             {"Tile", onnx::tile},
             {"Transpose", onnx::transpose},

@@ -64,22 +64,24 @@ inline void fourier(const call& c) { // DFT
 }
 
 inline void short_time_fourier(const call& c) { // STFT
+    if (c.x().rank() == 3) c.name_size(0, 1);
     const any_tensor x = in_float(c.x());
     if (x.rank() != 3) c.wrong("its input has " + std::to_string(x.rank()) + " dimensions; 3 are needed");
     if (c.has(2) && c.x(2).rank() != 1) c.wrong("its window is no list");
-    const std::int64_t n = number_of(c, x.extents()[1], "the length"),
-                       step = within(c, c.integer(1, "the step"), 1, max_folded, "the step");
-    std::int64_t length = n;
+    const std::int64_t step = within(c, c.integer(1, "the step"), 1, max_folded, "the step");
+    std::int64_t length = 0;
     if (c.has(3)) length = c.integer(3, "the length of a frame");
-    else if (c.has(2)) length = number_of(c, c.x(2).extents()[0], "the length of the window");
-    if (within(c, length, 1, max_folded, "the length of a frame") > n) c.wrong("a frame is longer than the signal");
-    const std::int64_t frames = (n - length) / step + 1;
-    std::vector<std::int64_t> places;
-    (void)within(c, (checked_size(frames) * length).saturated(), 1, max_computed, "the size of all frames");
-    for (std::int64_t f = 0; f < frames; ++f)
-        for (std::int64_t i = 0; i < length; ++i) places.push_back(f * step + i);
-    any_tensor all =
-        untyped::gather(x, integer_constant(places, {frames, length}), 1); // [batch, frames, length, parts]
+    else length = number_of(c, c.has(2) ? c.x(2).extents()[0] : x.extents()[1], "the length of a frame");
+    const extent& whole = x.extents()[1];
+    if (within(c, length, 1, max_computed, "the length of a frame") > whole.size && whole.is_number())
+        c.wrong("a frame is longer than the signal");
+    const auto n = sum_of(whole), rest = n ? plus(*n, *sum_of(size_entry(length - step)), -1) : std::nullopt,
+               frames = rest ? part_of(c, *rest, step, false) : std::nullopt; // (n - length) / step + 1
+    const any_tensor first = frames ? counted_to(c, *frames, element_type::int64, {}) : any_tensor();
+    if (!first.node()) (void)number_of(c, whole, "the length"); // which complains
+    const any_tensor places =
+        untyped::add(untyped::expand_dims(untyped::multiply(first, step), {1}), numbers_to(c, length));
+    any_tensor all = untyped::gather(x, places, 1); // [batch, frames, length, parts]
     if (c.has(2)) all = untyped::multiply(all, untyped::expand_dims(untyped::cast(c.x(2), all.element()), {1}));
     const bool real = x.extents()[2] == extent(1);
     c.give(untyped::cast(spectrum(c, all, real && c.integer("onesided", 1) != 0), c.x().element()));
