@@ -149,8 +149,8 @@ TEST_CASE("SEMANTICS 11: what is asked for and not free is refused with its byte
     for (const bool growth : {false, true}) {
         CAPTURE(growth);
         tn::session_options o{.gpu_memory = {.fraction = 0.5, .growth = growth}};
-        const std::string text = message_of<tn::resource_exhausted_error>([&] { const tn::session s(o); });
-        CHECK(contains(text, std::to_string(5 * gigabyte) + " bytes are asked for"));
+        CHECK_ERROR(tn::resource_exhausted_error, std::to_string(5 * gigabyte) + " bytes are asked for",
+                    tn::session(o));
         o.gpu_memory.fraction = 0.3;
         CHECK_NOTHROW(tn::session{o});
     }

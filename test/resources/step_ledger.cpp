@@ -187,7 +187,7 @@ TEST_CASE("S28: a second process under a replica's number is the replica from th
     l.commit(old); // void
     CHECK(l.dropped() == tickets{1});
     CHECK(waits.error() == "step ledger \"train\": replica 0 is another process now, which began later");
-    CHECK(contains(message_of<tn::error>([&] { l.begin(0, 100, 0); }), "replica 0 is another process now"));
+    CHECK_ERROR(tn::error, "replica 0 is another process now", l.begin(0, 100, 0));
     CHECK_THROWS_AS(l.join(0, 100, 0), tn::aborted_error);
     for (std::int64_t process = 300; process <= 364; ++process) l.join(0, process, 0);
     CHECK_THROWS_AS(l.join(0, 300, 0), tn::aborted_error); // the last 64 are known

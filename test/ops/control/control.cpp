@@ -86,8 +86,7 @@ TEST_CASE_FIXTURE(in_graph, "zeros_like and ones_like have the sizes of their in
     CHECK(s.run(tn::feed(x, v), tn::ones_like(guarded)).size() == 6);
     CHECK_THROWS_AS(s.run(tn::feed(x, v), guarded), tn::invalid_argument_error);
     const tn::any_tensor text = tn::constant("text");
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::untyped::zeros_like(text); }),
-                   "element type is not supported: string[]"));
+    CHECK_ERROR(tn::invalid_argument_error, "element type is not supported: string[]", tn::untyped::zeros_like(text));
 }
 
 TEST_CASE_FIXTURE(in_session, "fill_like in every element type") {
@@ -222,10 +221,8 @@ TEST_CASE("assert_true fails the step with its message, the first bad element an
     CHECK_NOTHROW(s.run(tn::feed(x, tn::array<float>(tn::extents{0})), positive)); // all of nothing is true
     CHECK_NOTHROW(s.run(tn::feed(x, tn::array<float>{1}), positive));
     const tn::any_tensor number = x;
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
-                       tn::add_node(tn::assert_definition, {number}, tn::encode(tn::assert_op::attributes{"no bool"}));
-                   }),
-                   "element type must be bool: float[batch]"));
+    CHECK_ERROR(tn::invalid_argument_error, "element type must be bool: float[batch]",
+                tn::add_node(tn::assert_definition, {number}, tn::encode(tn::assert_op::attributes{"no bool"})));
 }
 
 TEST_CASE_FIXTURE(in_graph, "untyped placeholders and identities") {

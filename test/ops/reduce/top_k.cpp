@@ -103,7 +103,8 @@ TEST_CASE("places outside a row are refused") {
             p.data<std::int32_t>()[0] = 0;
             p.data<std::int32_t>()[1] = wrong;
             feeds.push_back({places, std::move(p)});
-            CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run_untyped(std::move(feeds), {asked}); }),
-                           "place " + std::to_string(wrong) + " of row 1 is out of range for a last axis of size 3"));
+            CHECK_ERROR(tn::invalid_argument_error,
+                        "place " + std::to_string(wrong) + " of row 1 is out of range for a last axis of size 3",
+                        s.run_untyped(std::move(feeds), {asked}));
         }
 }

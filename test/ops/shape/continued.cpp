@@ -37,10 +37,8 @@ TEST_CASE("what flows back through padding is added up where elements stand seve
 
 TEST_CASE_FIXTURE(in_graph, "padding refuses what has no elements, when the graph is made or when the size is known") {
     const any_tensor none = untyped::placeholder(element_type::float32, extents(2, 0), "none");
-    CHECK(contains(message_of<invalid_argument_error>([&] {
-                       untyped::pad(none, {{}, {1, 0}}, pad_mode::wrap);
-                   }),
-                   "an axis without elements cannot be padded with its own"));
+    CHECK_ERROR(invalid_argument_error, "an axis without elements cannot be padded with its own",
+                untyped::pad(none, {{}, {1, 0}}, pad_mode::wrap));
     CHECK(message_of<invalid_argument_error>([&] {
               untyped::pad(none, {{}, {-1, 0}}, pad_mode::wrap);
           }) != "nothing was thrown");

@@ -126,10 +126,9 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 14: inter_op_threads is the number of nod
     CHECK(run(3, 0) <= 3);
     CHECK(run(0, 0) >= 2);
     using bad = tn::invalid_argument_error;
-    CHECK(contains(message_of<bad>([] { tn::session s(with_threads(2, -3)); }),
-                   "inter_op_threads is -3; give a positive number, or 0"));
-    CHECK(contains(message_of<bad>([] { tn::session s(with_threads(-2, 0)); }), "intra_op_threads is -2"));
-    CHECK(contains(message_of<bad>([] { tn::session s({.intra_op_threads = -2}); }), "intra_op_threads is -2"));
+    CHECK_ERROR(bad, "inter_op_threads is -3; give a positive number, or 0", tn::session(with_threads(2, -3)));
+    CHECK_ERROR(bad, "intra_op_threads is -2", tn::session(with_threads(-2, 0)));
+    CHECK_ERROR(bad, "intra_op_threads is -2", tn::session({.intra_op_threads = -2}));
 }
 
 TEST_CASE_FIXTURE(in_graph,
