@@ -32,6 +32,7 @@
 
 #include <tenon/tenon.hpp>
 
+#include "array_of.hpp"
 #include "each_isa.hpp"
 #include "initialized_session.hpp"
 #include "messages.hpp"

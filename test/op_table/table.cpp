@@ -132,6 +132,12 @@ std::vector<operation> built::targets() const {
     return {operation(node)};
 }
 
+element_type element_of(const entry& e) {
+    for (const element_type t : {element_type::float32, element_type::int32, element_type::boolean})
+        if (e.elements.has(t)) return t;
+    return element_type::float64;
+}
+
 setting setting_of(const sample& s, element_type e) {
     setting at{e, {}};
     for (const operand& o : s.operands)

@@ -174,6 +174,8 @@ struct built {
     std::vector<operation> targets() const; ///< the node, where it has no results
 };
 
+/// What the entry's operands are made of where one type stands for all: float, where they can have it.
+element_type element_of(const entry& e);
 /// The setting that a sample's sizes say.
 setting setting_of(const sample& s, element_type e);
 /// Throws what the op's rule throws. `device`: the node is made for it ("/gpu:0").

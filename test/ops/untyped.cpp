@@ -1,24 +1,16 @@
 #include "tests.hpp"
+#include "untyped_run.hpp"
 
 // Tensors whose types are known at run time only: what numbers beside them are, and what is refused. test/op_table/twins*.cpp
 // compare what is computed.
 
 using namespace tenon;
 namespace u = tenon::untyped;
+using test::one, test::value;
 
 namespace {
 
 template <class F> std::string refusal(F f) { return message_of<invalid_argument_error>(f); }
-
-template <class V> any_tensor one(V v) {
-    any_array a(element_type_of<V>, extents{1});
-    *static_cast<V*>(a.data()) = v;
-    return u::constant(std::move(a));
-}
-template <class V> V value(const any_tensor& t) {
-    session s(graph(t.node()->graph));
-    return s.run_untyped({}, {t})[0].data<V>()[0];
-}
 
 } // namespace
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/ops/control/control.hpp>
+#include <tenon/ops/elementwise/constant.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 /// Running untyped tensors whose sizes are known in the step only.
@@ -23,6 +24,17 @@ template <class... More> std::vector<fed_value> fed(const any_tensor& x, const a
     if constexpr (sizeof...(More) > 0) feeds = fed(more...);
     feeds.push_back({x, value.share()});
     return feeds;
+}
+
+/// A constant of one element, and a tensor's first.
+template <class V> any_tensor one(V v) {
+    any_array a(element_type_of<V>, extents{1});
+    *static_cast<V*>(a.data()) = v;
+    return untyped::constant(std::move(a));
+}
+template <class V> V value(const any_tensor& t) {
+    session s(graph(t.node()->graph));
+    return s.run_untyped({}, {t})[0].data<V>()[0];
 }
 
 /// t with `value` for x.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "array_of.hpp"
 #include "random_cluster/client_program.hpp"
 
 // What a client does in steps, and what it holds the cluster to.
@@ -9,9 +10,7 @@ namespace random_cluster {
 namespace {
 
 tn::any_array numbers(const std::vector<whole>& from, const tn::extents& sizes) {
-    tn::any_array a(tn::element_type::int64, sizes);
-    std::copy(from.begin(), from.end(), a.data<whole>());
-    return a;
+    return tn::test::array_of(sizes, from);
 }
 tn::any_array counts_with(std::int64_t element, whole value) {
     std::vector<whole> all(ledger::elements, 0);

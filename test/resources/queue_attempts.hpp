@@ -12,16 +12,8 @@ namespace queues {
 
 using list = std::vector<std::int64_t>;
 
-inline tn::any_array number(std::int64_t n) {
-    tn::any_array a(tn::element_type::int64, {});
-    *a.data<std::int64_t>() = n;
-    return a;
-}
-inline tn::any_array numbers(const std::vector<std::int64_t>& all) {
-    tn::any_array a(tn::element_type::int64, {static_cast<std::int64_t>(all.size())});
-    std::copy(all.begin(), all.end(), a.data<std::int64_t>());
-    return a;
-}
+inline tn::any_array number(std::int64_t n) { return tn::test::array_of<std::int64_t>({}, {n}); }
+inline tn::any_array numbers(const std::vector<std::int64_t>& all) { return tn::test::array_of(all); }
 inline std::vector<std::int64_t> values_of(const tn::any_array& a) {
     return {a.data<std::int64_t>(), a.data<std::int64_t>() + a.elements()};
 }

@@ -6,11 +6,7 @@
 
 namespace {
 
-tn::any_array text(const std::string& s) {
-    tn::any_array a(tn::element_type::string, {});
-    *a.data<std::string>() = s;
-    return a;
-}
+tn::any_array text(const std::string& s) { return tn::test::array_of<std::string>({}, {s}); }
 
 class asked final : public tn::read_attempt {
 public:

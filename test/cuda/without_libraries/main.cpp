@@ -13,6 +13,7 @@
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/tenon.hpp>
 
+#include "array_of.hpp"
 #include "emulator/control.hpp"
 #include "messages.hpp"
 #include "ops/untyped_run.hpp"
@@ -35,11 +36,7 @@ void check_reasons(const std::string& text) {
     for (const std::string& r : reasons) CHECK(contains(text, r));
 }
 
-any_array filled(const extents& sizes, const std::vector<float>& values) {
-    any_array a(element_type::float32, sizes);
-    std::copy(values.begin(), values.end(), a.data<float>());
-    return a;
-}
+any_array filled(const extents& sizes, const std::vector<float>& values) { return tn::test::array_of(sizes, values); }
 std::vector<float> values_of(const any_array& a) { return {a.data<float>(), a.data<float>() + a.elements()}; }
 
 struct text_op {

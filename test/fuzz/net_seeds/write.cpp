@@ -32,12 +32,6 @@ void write(const char* target, const std::string& name, const std::string& conte
     std::ofstream(folder / target / name, std::ios::binary) << content;
 }
 
-element_type element_of(const entry& e) {
-    for (const element_type t : {element_type::float32, element_type::int32, element_type::boolean})
-        if (e.elements.has(t)) return t;
-    return element_type::float64;
-}
-
 void write_graph(const built& b, const std::string& name) {
     net::graph_mark none, all;
     net::packed p = net::encode_nodes(b.in, none, all);

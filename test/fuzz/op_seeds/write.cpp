@@ -29,12 +29,6 @@ void add_gradients(const entry& e, const built& b) {
             gradients(y.rank() == 0 ? y : untyped::sum(y), of);
 }
 
-element_type element_of(const entry& e) {
-    for (const element_type t : {element_type::float32, element_type::int32, element_type::boolean})
-        if (e.elements.has(t)) return t;
-    return element_type::float64;
-}
-
 } // namespace
 
 int main(int argc, char** argv) {

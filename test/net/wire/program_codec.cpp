@@ -43,11 +43,7 @@ struct cutter {
 };
 
 tn::fed_value fed(const tn::any_tensor& t, tn::any_array a) { return {t, std::move(a)}; }
-tn::any_array number(float v) {
-    tn::any_array a(tn::element_type::float32, {});
-    *a.data<float>() = v;
-    return a;
-}
+tn::any_array number(float v) { return tn::test::array_of<float>({}, {v}); }
 float number(const tn::any_array& a) { return *a.data<float>(); }
 
 // w = w - (x * w summed) on the second task, read on the first, which has large constants.

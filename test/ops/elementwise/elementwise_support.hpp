@@ -26,9 +26,7 @@ template <class T> any_array numbers(const extents& sizes, const std::vector<dou
     return a;
 }
 template <> inline any_array numbers<double>(const extents& sizes, const std::vector<double>& values) {
-    any_array a(element_type::float64, sizes);
-    for (std::size_t i = 0; i < values.size(); ++i) a.data<double>()[i] = values[i];
-    return a;
+    return test::array_of(sizes, values);
 }
 
 /// What `expression` gives when `values` are fed, in double.

@@ -18,11 +18,7 @@ tn::any_array pixels(element_type e, const tn::extents& sizes) {
         else a.data<std::uint16_t>()[i] = static_cast<std::uint16_t>(501 * i);
     return a;
 }
-tn::any_array text(const std::string& t) {
-    tn::any_array a(element_type::string, {});
-    *a.data<std::string>() = t;
-    return a;
-}
+tn::any_array text(const std::string& t) { return tn::test::array_of<std::string>({}, {t}); }
 
 struct graph_of_a_file {
     own_graph made;

@@ -16,9 +16,7 @@ using reals = std::vector<float>;
 using texts = std::vector<std::string>;
 
 template <class T> tn::any_array of(const tn::extents& sizes, const std::vector<T>& values) {
-    tn::any_array a(tn::element_type_of<T>, sizes);
-    std::copy(values.begin(), values.end(), a.data<T>());
-    return a;
+    return tn::test::array_of(sizes, values);
 }
 tn::any_array serialized(const std::vector<tn::example>& all) {
     tn::any_array a(tn::element_type::string, {static_cast<std::int64_t>(all.size())});

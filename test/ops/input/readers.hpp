@@ -18,16 +18,8 @@ using tn::element_type;
 inline constexpr struct some : tn::dim<"some"> {} some;
 using texts = std::vector<std::string>;
 
-inline tn::any_array text(const std::string& s) {
-    tn::any_array a(element_type::string, {});
-    *a.data<std::string>() = s;
-    return a;
-}
-inline tn::any_array list(const texts& all) {
-    tn::any_array a(element_type::string, {static_cast<std::int64_t>(all.size())});
-    std::copy(all.begin(), all.end(), a.data<std::string>());
-    return a;
-}
+inline tn::any_array text(const std::string& s) { return tn::test::array_of<std::string>({}, {s}); }
+inline tn::any_array list(const texts& all) { return tn::test::array_of(all); }
 inline texts texts_in(const tn::any_array& a) { return {a.data<std::string>(), a.data<std::string>() + a.elements()}; }
 template <class A> texts texts_of(const A& a) { return {a.begin(), a.end()}; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include <tenon/core/array/any_array.hpp>
@@ -10,6 +11,14 @@
 /// Products of operands of 8 bits by their formula in float64, with numbers of 8 bits from their list.
 
 namespace float8_test {
+
+/// Numbers of a normal distribution of this deviation.
+template <class T> tenon::any_array drawn(const tenon::extents& sizes, std::mt19937_64& random, float deviation = 1) {
+    tenon::any_array a(tenon::element_type_of<T>, sizes);
+    std::normal_distribution<float> normal(0, deviation);
+    for (std::int64_t i = 0; i < a.elements(); ++i) a.data<T>()[i] = static_cast<T>(normal(random));
+    return a;
+}
 
 /// All that are finite and not negative, in the order of their bits.
 inline const std::vector<double>& numbers_of(bool e4m3) {

@@ -13,13 +13,6 @@ namespace {
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN(),
                 infinite = std::numeric_limits<float>::infinity();
 
-template <class T> any_array drawn(const extents& sizes, std::mt19937_64& random, float scale = 1) {
-    any_array a(tn::element_type_of<T>, sizes);
-    std::normal_distribution<float> normal;
-    for (std::int64_t i = 0; i < a.elements(); ++i) a.data<T>()[i] = static_cast<T>(normal(random) * scale);
-    return a;
-}
-
 std::vector<any_array> run(const std::vector<any_tensor>& fetched, const std::vector<any_tensor>& fed,
                            const std::vector<const any_array*>& values) {
     tn::session s(tn::graph::current());

@@ -188,9 +188,7 @@ inline void check_pool_of_nan(const char* device) {
     const any_tensor dx = tenon::detail::add_gradients({y}, {x}, {dy})[0],
                      picked = add<max_pool2d_pick_op>(tenon::detail::attributes_of(pool2d_options{}, false), {x, y, h});
     const auto filled = [](const extents& sizes, const std::vector<float>& values) {
-        any_array a(element_type::float32, sizes);
-        std::copy(values.begin(), values.end(), a.data<float>());
-        return a;
+        return tn::test::array_of(sizes, values);
     };
     session s(graph::current());
     const any_array values = filled(x.extents(), {1, std::nanf(""), 2, 3, 5, 4, 3, 3}),

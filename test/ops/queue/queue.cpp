@@ -1,28 +1,18 @@
 #include "ops/waiting.hpp"
+#include "resources/queue_attempts.hpp"
 
 // The ops of queues: their graphs, rules and kernels, driven by hand. Steps that run them are in queue_steps.cpp; what
 // queues themselves do is in resources/queue.cpp.
 
 using namespace waiting;
+using queues::list, queues::number, queues::numbers;
 using tn::element_type;
 
 namespace {
 
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
 using matrix = tn::component<float, tn::shape<3, 2>>;
-using list = std::vector<std::int64_t>;
 
-tn::any_array number(std::int64_t n) {
-    tn::any_array a(element_type::int64, {});
-    *a.data<std::int64_t>() = n;
-    return a;
-}
-tn::any_array numbers(const list& all) {
-    tn::any_array a(element_type::int64, {static_cast<std::int64_t>(all.size())});
-    std::copy(all.begin(), all.end(), a.data<std::int64_t>());
-    return a;
-}
-list numbers_in(const tn::any_array& a) { return {a.data<std::int64_t>(), a.data<std::int64_t>() + a.elements()}; }
 tn::any_array floats(const tn::extents& sizes, float first) {
     tn::any_array a(element_type::float32, sizes);
     for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = first + static_cast<float>(i);
@@ -189,11 +179,11 @@ TEST_CASE_FIXTURE(in_graph, "elements go in and come out; what is enqueued is co
     started first(std::get<0>(dequeue).node(), here);
     CHECK(first.done);
     REQUIRE(first.got().size() == 2);
-    CHECK(numbers_in(first.got()[0]) == list{1});
+    CHECK(queues::values_of(first.got()[0]) == list{1});
     CHECK(first.got()[1].data() != shared.data());
     CHECK(first.got()[1] == shared);
     first.start(); // the next step
-    CHECK(numbers_in(first.got()[0]) == list{2});
+    CHECK(queues::values_of(first.got()[0]) == list{2});
     CHECK(first.got()[1].data() == memory);
     first.start();
     CHECK(!first.done);
@@ -215,14 +205,14 @@ TEST_CASE_FIXTURE(in_graph, "many elements at once, and what a step that waits s
     CHECK(waits.awaited() == "queue \"jobs\" to have 3 elements; it has 2");
     started also(more.node(), here, tuple(numbers({3, 4, 5, 6, 7, 8, 9})));
     CHECK(waits.done);
-    CHECK(numbers_in(waits.got()[0]) == list{1, 2, 3});
+    CHECK(queues::values_of(waits.got()[0]) == list{1, 2, 3});
     CHECK(!also.done);
     CHECK(also.awaited() == "queue \"jobs\" to have room for 2 elements; it holds 4 of 4");
     started last(one.node(), here, tuple(number(10)));
     CHECK(last.awaited() == "queue \"jobs\" to have room; it holds 4 of 4");
     CHECK(also.stop()); // what it put in goes with it, and the next has room
     CHECK(last.done);
-    CHECK(numbers_in(take(q.dequeue(), here)[0]) == list{10});
+    CHECK(queues::values_of(take(q.dequeue(), here)[0]) == list{10});
 }
 
 TEST_CASE("what does not fit in the step is an invalid_argument_error, and the queue stays as it was") {
@@ -258,7 +248,7 @@ TEST_CASE_FIXTURE(in_graph, "SEMANTICS 26: what graphs call sizes makes no other
 TEST_CASE_FIXTURE(in_graph, "the node of a queue, when it is run") {
     device here;
     const tn::fifo_queue<float> q(7);
-    CHECK(numbers_in(run(q.untyped().handle().node(), here)) == list{7});
+    CHECK(queues::values_of(run(q.untyped().handle().node(), here)) == list{7});
 }
 
 TEST_CASE_FIXTURE(in_graph, "what says that it uses a queue, and has none, is refused") {

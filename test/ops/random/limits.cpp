@@ -5,6 +5,7 @@
 
 using namespace tenon;
 namespace u = tenon::untyped;
+using test::one, test::value;
 
 namespace {
 
@@ -13,15 +14,6 @@ constexpr std::int64_t big = std::int64_t{1} << 61;
 template <class F> std::string refusal(F f) { return message_of<invalid_argument_error>(f); }
 any_tensor bytes(const extents& e) { return u::placeholder(element_type::uint8, e); }
 
-template <class V> any_tensor one(V v) {
-    any_array a(element_type_of<V>, extents{1});
-    *static_cast<V*>(a.data()) = v;
-    return u::constant(std::move(a));
-}
-template <class V> V value(const any_tensor& t) {
-    session s(graph(t.node()->graph));
-    return s.run_untyped({}, {t})[0].data<V>()[0];
-}
 any_array counting(const extents& e) {
     any_array a(element_type::float32, e);
     for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = static_cast<float>(i + 1);

@@ -12,9 +12,7 @@ inline constexpr struct batch : tn::dim<"batch"> {} batch;
 inline constexpr struct chosen : tn::dim<"chosen"> {} chosen;
 
 template <class T> tn::any_array of(const tn::extents& sizes, const std::vector<T>& values) {
-    tn::any_array a(tn::element_type_of<T>, sizes);
-    std::copy(values.begin(), values.end(), a.data<T>());
-    return a;
+    return tn::test::array_of(sizes, values);
 }
 tn::any_array mask_of(const tn::extents& sizes, const std::vector<int>& values) {
     tn::any_array a(element_type::boolean, sizes);

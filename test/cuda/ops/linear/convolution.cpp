@@ -128,10 +128,8 @@ TEST_CASE("relu keeps a NaN") {
         const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_bias(x, w, b, true); });
         tn::session s(g);
         std::vector<tn::fed_value> feeds;
-        const auto filled = [](const extents& sizes, std::initializer_list<float> values) {
-            any_array a(tn::element_type::float32, sizes);
-            std::copy(values.begin(), values.end(), a.data<float>());
-            return a;
+        const auto filled = [](const extents& sizes, const std::vector<float>& values) {
+            return tn::test::array_of(sizes, values);
         };
         feeds.push_back({x, filled({1, 1, 3, 1}, {std::nanf(""), -1.0f, 2.0f})});
         feeds.push_back({w, filled({1, 1, 1, 1}, {1.0f})});

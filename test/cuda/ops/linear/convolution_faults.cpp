@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "array_of.hpp"
 #include "emulator/control.hpp"
 #include "emulator/libraries/cudnn.hpp"
 #include "messages.hpp"
@@ -58,10 +59,8 @@ struct small_convolution {
     }
 
 private:
-    static any_array filled(const extents& sizes, std::initializer_list<float> values) {
-        any_array a(tn::element_type::float32, sizes);
-        std::copy(values.begin(), values.end(), a.data<float>());
-        return a;
+    static any_array filled(const extents& sizes, const std::vector<float>& values) {
+        return tn::test::array_of(sizes, values);
     }
     std::vector<any_tensor> inputs;
 };

@@ -13,13 +13,6 @@ namespace f8 = float8_test;
 
 namespace {
 
-template <class T> any_array drawn(const extents& sizes, std::mt19937_64& random, float scale) {
-    any_array a(tn::element_type_of<T>, sizes);
-    std::normal_distribution<float> normal;
-    for (std::int64_t i = 0; i < a.elements(); ++i) a.data<T>()[i] = static_cast<T>(normal(random) * scale);
-    return a;
-}
-
 struct float8_sizes {
     std::int64_t m, n, k;
     bool ta = false, tb = false;
@@ -33,9 +26,9 @@ template <class T> void check(const float8_sizes& z, std::mt19937_64& random) {
     CAPTURE(z.ta);
     CAPTURE(z.tb);
     const own_graph g;
-    const any_array a = drawn<T>(z.ta ? extents(z.k, z.m) : extents(z.m, z.k), random, 0.01F);
-    const any_array b = drawn<T>(z.tb ? extents(z.n, z.k) : extents(z.k, z.n), random, 3);
-    const any_array c = drawn<T>(extents(z.m, z.n), random, 1);
+    const any_array a = f8::drawn<T>(z.ta ? extents(z.k, z.m) : extents(z.m, z.k), random, 0.01F);
+    const any_array b = f8::drawn<T>(z.tb ? extents(z.n, z.k) : extents(z.k, z.n), random, 3);
+    const any_array c = f8::drawn<T>(extents(z.m, z.n), random, 1);
     const any_tensor x = tn::untyped::placeholder(a.element(), a.extents());
     const any_tensor w = tn::untyped::placeholder(b.element(), b.extents());
     const any_tensor dy = tn::untyped::placeholder(c.element(), c.extents());
@@ -103,9 +96,9 @@ TEST_CASE_FIXTURE(machine, "products of 8 bits in a batch, into the middle of an
     using T = tn::bfloat16;
     for (const std::int64_t batch : {2, 0}) {
         const own_graph g;
-        const any_array a = drawn<T>(extents(batch, 16, 32), random, 1),
-                        b = drawn<T>(extents(batch, 32, 16), random, 1);
-        const any_array before = drawn<T>(extents(3), random, 1);
+        const any_array a = f8::drawn<T>(extents(batch, 16, 32), random, 1),
+                        b = f8::drawn<T>(extents(batch, 32, 16), random, 1);
+        const any_array before = f8::drawn<T>(extents(3), random, 1);
         const any_tensor x = tn::untyped::placeholder(a.element(), a.extents());
         const any_tensor w = tn::untyped::placeholder(b.element(), b.extents());
         const any_tensor first = tn::untyped::placeholder(before.element(), before.extents());
