@@ -16,6 +16,7 @@
 
 #include "compare_compiled.hpp"
 #include "ops/untyped_run.hpp"
+#include "own_graph.hpp"
 
 using namespace tape_test;
 
@@ -188,8 +189,7 @@ void check(const extents& a_sizes, const extents& b_sizes, const extents& c_size
     using computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
     using number = std::conditional_t<integer, exact_integer<T>, exact<computed>>;
     using plain = std::conditional_t<integer, T, double>;
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     const graph_leaves<T, C, A, B, S> leaves;
     const auto grown = [&] { return tree<plain, Seed, depth>::grow(leaves); };
     if constexpr (requires { typename decltype(grown())::tree_type; }) {

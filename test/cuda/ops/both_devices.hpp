@@ -15,8 +15,7 @@ namespace tenon::test {
 inline std::vector<std::vector<any_array>> steps_on(const char* device, int steps, std::uint64_t graph_seed,
                                                     const std::vector<const any_array*>& values,
                                                     const build_function& build) {
-    graph g;
-    const graph_scope scope(g);
+    own_graph g;
     g.set_seed(graph_seed);
     std::vector<any_tensor> in, out;
     for (const any_array* v : values) in.push_back(untyped::placeholder(v->element(), v->extents()));

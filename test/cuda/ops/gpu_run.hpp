@@ -12,11 +12,11 @@
 
 #include <tenon/core/array/any_array.hpp>
 #include <tenon/cuda/gpus.hpp>
-#include <tenon/graph/scope.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "machine.hpp"
+#include "own_graph.hpp"
 
 /// Ops run on the GPU, and what they are compared with.
 
@@ -38,8 +38,7 @@ using build_function = std::function<std::vector<any_tensor>(const std::vector<a
 /// The outputs of what `build` makes of placeholders for the values: on the GPU, but for what has no kernel there where `soft`.
 inline std::vector<any_array> run_on_gpu(const std::vector<const any_array*>& values, const build_function& build,
                                          bool soft = false) {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     std::vector<any_tensor> in, out;
     for (const any_array* v : values) in.push_back(untyped::placeholder(v->element(), v->extents()));
     {

@@ -72,8 +72,7 @@ TEST_CASE("reductions of random sizes over any axes: the number of threads chang
     for (const element_type e : {element_type::float32, element_type::float64, element_type::float16})
         for (int round = 0; round < 6; ++round) {
             const any_array value = random_numbers(e, random_sizes(random), random);
-            const graph g;
-            const graph_scope scope(g);
+            const own_graph g;
             const any_tensor x = untyped::placeholder(e, value.extents());
             std::vector<any_tensor> results;
             for (const index_list& a : axes)
@@ -91,8 +90,7 @@ TEST_CASE("reductions of what the step computes, and their gradients: the number
         for (int round = 0; round < 5; ++round) {
             const extents sizes = random_sizes(random), row = extents(sizes[2].size);
             const any_array value = random_numbers(e, sizes, random), bias = random_numbers(e, row, random);
-            const graph g;
-            const graph_scope scope(g);
+            const own_graph g;
             const any_tensor x = untyped::placeholder(e, sizes), b = untyped::placeholder(e, row);
             const any_tensor made = untyped::tanh(untyped::multiply(x, b));
             std::vector<any_tensor> results;
@@ -116,8 +114,7 @@ TEST_CASE("softmax, layer norm and cross entropy with their gradients: the numbe
             const any_array value = random_numbers(e, sizes, random), weight = random_numbers(e, sizes, random),
                             scale = random_numbers(e, row, random),
                             labels = random_indices(rows, sizes[2].size, random);
-            const graph g;
-            const graph_scope scope(g);
+            const own_graph g;
             const any_tensor x = untyped::placeholder(e, sizes), w = untyped::placeholder(e, sizes),
                              gamma = untyped::placeholder(e, row),
                              label = untyped::placeholder(element_type::int64, rows);
@@ -144,8 +141,7 @@ TEST_CASE("attention and sums of rows by index, with gradients: the number of th
         const extents of_queries(4, queries, width), of_keys(4, keys, width), table(300, width);
         const std::int64_t count = 40'000 / width;
         const element_type e = element_type::float32;
-        const graph g;
-        const graph_scope scope(g);
+        const own_graph g;
         const any_tensor q = untyped::placeholder(e, of_queries), k = untyped::placeholder(e, of_keys),
                          v = untyped::placeholder(e, of_keys), x = untyped::placeholder(e, table),
                          i = untyped::placeholder(element_type::int64, extents(count));

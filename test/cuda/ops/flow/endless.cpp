@@ -10,8 +10,7 @@ namespace {
 
 // Runs for ever, unless `most` is reached.
 struct counting {
-    tn::graph g;
-    tn::graph_scope scope{g};
+    own_graph g;
     tn::device_scope there{"/gpu:0"};
     tn::tensor<int, tn::shape<>> most = tn::placeholder<int, tn::shape<>>("most");
     tn::tensor<int, tn::shape<>> n = tn::while_loop([this](const auto& i) { return i != most; },

@@ -87,8 +87,7 @@ TEST_CASE("rows of equal indices are added up to the host's bits, whatever numbe
 TEST_CASE("an index out of range fails the step on a GPU as on the host, and the session goes on") {
     std::mt19937_64 random(drawn_seed());
     const auto fail = [](const char* device, const any_array& x, const any_array& indices) {
-        const graph g;
-        const graph_scope scope(g);
+        const own_graph g;
         const any_tensor table = untyped::placeholder(x.element(), x.extents(), "table");
         const any_tensor at = untyped::placeholder(indices.element(), indices.extents(), "at");
         const auto there = on(device_name(std::string(device)));

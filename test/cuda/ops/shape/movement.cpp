@@ -184,8 +184,7 @@ TEST_CASE("add_n of any number of tensors, in their order") {
 }
 
 TEST_CASE("a variable on a GPU is assigned, read, and says whether it has a value") {
-    const graph g;
-    const graph_scope in(g);
+    const own_graph g;
     const auto here = on(device_name(std::string("/gpu:0")));
     const any_tensor start = untyped::placeholder(element_type::float32, {3, 5});
     const any_tensor v = untyped::variable("v", start);
@@ -203,8 +202,7 @@ TEST_CASE("a variable on a GPU is assigned, read, and says whether it has a valu
 }
 
 TEST_CASE("is_initialized on a GPU") {
-    const graph g;
-    const graph_scope in(g);
+    const own_graph g;
     const auto here = on(device_name(std::string("/gpu:0")));
     const any_tensor v = untyped::variable("v", untyped::constant(any_array::zeros(element_type::float32, {2})));
     const any_tensor has = add<is_initialized_op>({}, {v});

@@ -80,8 +80,7 @@ TEST_CASE("SEMANTICS 20: an index out of range leaves a GPU's variable as it was
 TEST_CASE("a variable that is updated by what an index out of range gathered keeps its value") {
     std::mt19937_64 random(drawn_seed());
     for (const char* device : {"/cpu:0", "/gpu:0"}) {
-        const graph g;
-        const graph_scope scope(g);
+        const own_graph g;
         const auto there = on(device_name(std::string(device)));
         const auto table = variable<float, shape<4, 3>>("table", constant_value(2));
         const auto dense = variable<float, shape<3>>("dense", constant_value(1));
@@ -105,8 +104,7 @@ TEST_CASE("a variable that is updated by what an index out of range gathered kee
 }
 
 TEST_CASE("a scatter update of a variable without a value says so on a GPU") {
-    const graph g;
-    const graph_scope scope(g);
+    const own_graph g;
     const auto there = on(device_name("/gpu:0"));
     const auto v = variable<float, shape<4, 3>>("v", constant_value(2));
     const auto update = v.scatter_add(constant({1, 2}), 1.0f);
