@@ -96,9 +96,7 @@ void ask_resident(transport& t, const std::string& address, const identity& self
     h.link = h.attempt = 1;
     h.has_token = !self.token.empty();
     h.random = random_nonce();
-    const auto m = std::make_shared<message>();
-    m->type = message_type::hello;
-    m->body = write(h);
+    const auto m = std::make_shared<message>(message{.type = message_type::hello, .body = write(h)});
     const auto q = std::make_shared<question>(job, task, self.insecure, std::move(then));
     t.call_at(t.now() + limit, [q, limit] { q->end({0, "no answer within " + in_words(limit)}); });
     t.dial(address, limit, [q, m](std::shared_ptr<connection> c, const std::string& why) {
