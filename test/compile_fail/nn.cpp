@@ -143,6 +143,15 @@ int main() {
     auto train = tn::gradient_descent(0.1).minimize(tn::mean(loss)); // right
 }
 
+// case nn_mixed_precision_of_integers: A model that begins with an embedding.
+// error[gcc]: In instantiation of .*mixed_precision_layer
+// error: tenon::nn::mixed_precision: the model is called with float; what reads integers, an embedding, comes before it
+auto f(const tn::tensor<std::int32_t, tn::shape<batch, 5>>& x) {
+    const auto words = tn::nn::embedding<100, 8>();
+    return tn::nn::mixed_precision<tn::bfloat16>(tn::nn::sequential(words, tn::nn::dense<10>()))(x); // wrong
+    return tn::nn::mixed_precision<tn::bfloat16>(tn::nn::dense<10>())(words(x));                     // right
+}
+
 // case nn_mixed_precision_type: Which 16 bits is not said.
 // error[gcc]: In instantiation of .*tenon::nn::mixed_precision\(
 // error: tenon::nn::mixed_precision: the element type is a template argument: mixed_precision<bfloat16>\(model\)

@@ -17,7 +17,8 @@
 
 namespace tenon::nn {
 
-/// Called with float, it gives float. A layer of its own: what it is made of may be called with T alone.
+/// Called with float, it gives float; what reads integers, an embedding, comes before it. A layer of its own: what it is made of may be called with T
+/// alone.
 template <Element T, class Model> class mixed_precision_layer {
     static_assert(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
                   "tenon::nn::mixed_precision: the element type is half or bfloat16");
@@ -34,9 +35,12 @@ public:
     /// What f gives of x in T, in float; layers that it calls have float variables.
     template <class X, class F> auto within(const X& x, const F& f) const {
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else {
-            static_assert(std::is_same_v<typename X::element_type, float>,
-                          "tenon::nn::mixed_precision: the model is called with float");
+        else if constexpr (!std::is_same_v<typename X::element_type, float>) {
+            static_assert(tenon::detail::is_mistake<X>,
+                          "tenon::nn::mixed_precision: the model is called with float; what reads "
+                          "integers, an embedding, comes before it");
+            return ill_shaped{};
+        } else {
             const float_parameters masters;
             const auto y = f(detail::as_tensor(cast<T>(x)));
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(y)>, ill_shaped>) return ill_shaped{};
