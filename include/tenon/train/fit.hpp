@@ -28,7 +28,7 @@
 ///         for (const auto& batch : training_data) std::apply(step, batch);     // means of what it fetches are the epoch's training metrics
 ///         for (const auto& batch : held_out) std::apply(test, batch);          // and these its validation metrics
 ///         // is it the best epoch? then keep the variables; is it `patience` epochs since the best? then end
-///         // save a checkpoint, say a line, call callbacks
+///         // say a line, call callbacks, save a checkpoint
 ///     }
 ///     // restore the best epoch's variables
 ///
