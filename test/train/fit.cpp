@@ -320,6 +320,11 @@ TEST_CASE("fit: mistakes are named") {
                 "the callable for validation fetches 2 scalars; fit_options::metrics names 1",
                 tn::fit(p.sess, {}, step, data, more, data));
     CHECK(tn::uninitialized_variables(p.sess).size() == 2);
+    int steps = 0;
+    tn::fit_options nowhere{.checkpoint = "/proc/nowhere/m"};
+    nowhere.after_step.push_back([&](tn::fit_progress&) { ++steps; });
+    CHECK_ERROR(tn::error, "/proc/nowhere", tn::fit(p.sess, nowhere, step, data));
+    CHECK(steps == 0);
     refuses({.watched = "accuracy"}, "the watched metric \"accuracy\" is none of");
     CHECK_ERROR(tn::invalid_argument_error, "has no rows", tn::fit(p.sess, {}, step, batches()));
     // A batch without rows is refused before its step, whose mean, and then whose variables, would be NaN.

@@ -69,8 +69,8 @@ struct fit_options {
     /// At the end all variables are as they were after the best epoch, slots and global_step() too; else as they were after the last, which is what
     /// checkpoints have: save_variables() writes the best.
     bool restore_best = true;
-    /// Saved after every epoch, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs"; and in the middle of one that a
-    /// callback or a signal ends. Empty: nothing is.
+    /// Saved before the first epoch and after every one, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs"; and in the
+    /// middle of one that a callback or a signal ends. Empty: nothing is.
     std::string checkpoint{};
     int keep = 3; ///< checkpoints, and beside them the best epoch's
     /// Goes on where the last one is, where there is one; of an epoch that was left in its middle it leaves out the rows that were had. Minibatches are

@@ -215,6 +215,9 @@ public:
         const std::vector<std::string> all = saver_ && o_.resume ? saver_->checkpoints(s_) : std::vector<std::string>();
         if (all.empty()) {
             initialize_for_fit(s_, done_);
+            if (saver_)
+                save(state,
+                     -1); // so that who cannot save learns it now, and who is stopped soon begins with these values
             return 0;
         }
         const checkpoint_manifest last = saver_->manifest(s_, all.back());
