@@ -216,7 +216,7 @@ public:
             detail::add_forward_update(moving_mean, m, 1 - options_.momentum, gamma);
             detail::add_forward_update(moving_variance, v, 1 - options_.momentum, gamma);
             // Of a batch without rows the variance is NaN, and gamma's gradient would be.
-            return result(m, detail::as_tensor(select(is_finite(v), v, C())));
+            return result(m, detail::as_tensor(select(is_nan(v), C(), v)));
         }
     }
     const any_tensor& moving_mean() const noexcept { return mean_.variable(); }
