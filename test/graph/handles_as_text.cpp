@@ -33,3 +33,12 @@ TEST_CASE_FIXTURE(in_graph, "an expression is printed by its type, and becomes n
     CHECK(text_of(exp(x) > 1.0f) == "expression: bool[batch, 784]");
     CHECK(g.size() == nodes);
 }
+
+TEST_CASE("arrays of sizes that no type says are written to streams beside tensors, too, and so are their rows") {
+    const tn::array<float> a{{1, 2}, {3, 4}};
+    const tn::array<float, tn::shape<tn::dyn, 2>> typed{{1, 2}, {3, 4}};
+    std::ostringstream out;
+    out << a << "\n" << a.slice(1, 2) << "\n" << typed << "\n" << typed.slice(1, 2);
+    CHECK(out.str() == "float[2, 2]\n[[1, 2],\n [3, 4]]\nfloat[1, 2]\n[[3, 4]]\n"
+                       "float[2, 2]\n[[1, 2],\n [3, 4]]\nfloat[1, 2]\n[[3, 4]]");
+}

@@ -30,8 +30,14 @@ std::ostream& operator<<(std::ostream& out, const tensor_type& type);
 namespace detail {
 void print(std::ostream& out, const any_array& a, const extents& declared);
 }
-template <Element T, Shape S> std::ostream& operator<<(std::ostream& out, const array<T, S>& a) {
-    detail::print(out, a.untyped(), S::extents);
+template <Element T, class S> std::ostream& operator<<(std::ostream& out, const array<T, S>& a) {
+    if constexpr (Shape<S>) detail::print(out, a.untyped(), S::extents);
+    else out << a.untyped();
+    return out;
+}
+template <Element T, class S> std::ostream& operator<<(std::ostream& out, const const_array<T, S>& a) {
+    if constexpr (Shape<S>) detail::print(out, a.untyped(), S::extents);
+    else out << a.untyped();
     return out;
 }
 
