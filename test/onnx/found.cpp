@@ -349,6 +349,12 @@ TEST_CASE_FIXTURE(in_session,
                          reals({1, 2}, {10, 1})));
 }
 
+TEST_CASE_FIXTURE(in_graph, "a node that gives nothing may have sizes of the step") {
+    CHECK(tn::parse_onnx(span(model(node("Range", {"zero", "n", "n"}, {}) + initializer(integers("zero", {}, {0})) +
+                                    input(value("n", int64_type, {})))))
+              .outputs.empty());
+}
+
 TEST_CASE("frames of a signal, and blocks of images, of any size") {
     for (const bool frames : {true, false}) {
         const std::string bytes = model(

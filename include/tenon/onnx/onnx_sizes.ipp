@@ -285,7 +285,7 @@ TENON_INLINE std::optional<std::vector<extent>> call::sizes_in_step(int i) const
 }
 TENON_INLINE extent call::size_in_step(const any_tensor& n) const {
     if (in_.in_body()) return computed_size;
-    const extent e = in_.free_name(node_.outputs.at(0), 0);
+    const extent e = in_.free_name(node_.outputs.empty() ? node_.op : node_.outputs[0], 0);
     in_.count(e, n);
     return e;
 }
