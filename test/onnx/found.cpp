@@ -59,7 +59,6 @@ TEST_CASE_FIXTURE(in_session, "sizes that are numbers of the step: of what is re
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     for (const auto& [a, b, p] : {std::array<std::int64_t, 3>{3, 4, 2}, {5, 6, 10}, {1, 4, 4}, {1, 5, 1}}) {
         const std::int64_t q = a * b / p;
-        CAPTURE(p);
         const tn::any_array x = waves({a, b}, 0.7);
         const auto y = computed(s, m, x, whole(2, {p, q}));
         CHECK(y[0] == tn::any_array(x.share()).reshape({p, q}));
@@ -283,7 +282,7 @@ TEST_CASE_FIXTURE(in_session, "parts, choices and columns of as many as the step
               output(value("firsts", float_type, {"r2"})) + output(value("hot", float_type, {"d", "k"})));
     const tn::onnx_model m = tn::parse_onnx(span(bytes));
     for (const auto& [t, p] : {std::pair<std::int64_t, std::int64_t>{5, 2}, {6, 6}, {3, 3}}) {
-        CAPTURE(t);
+        const std::int64_t length = t; // which a lambda may see
         const tn::any_array x = waves({2, t}, 0.7);
         tn::any_array kept(tn::element_type::boolean, 2);
         kept.data<bool>()[0] = false, kept.data<bool>()[1] = true;
@@ -291,7 +290,7 @@ TEST_CASE_FIXTURE(in_session, "parts, choices and columns of as many as the step
         const auto columns = [&](std::int64_t from, std::int64_t to, float by) {
             std::vector<float> v;
             for (std::int64_t r = 0; r < 2; ++r)
-                for (std::int64_t k = from; k < to; ++k) v.push_back(by * x.data<float>()[r * t + k]);
+                for (std::int64_t k = from; k < to; ++k) v.push_back(by * x.data<float>()[r * length + k]);
             return reals({2, to - from}, v);
         };
         CHECK(y[0] == columns(0, p, -1));
