@@ -50,8 +50,9 @@ TENON_INLINE any_array call::known(int i, const char* what) const {
     if (std::optional<any_array> a = known(i)) return std::move(*a);
     refuse(std::string(what) + ", input \"" + node_.inputs[static_cast<std::size_t>(i)] +
            "\", is computed in the step; it must be known when the graph is built (" +
-           (in_.in_body() ? "no graph of a loop or branch finds sizes out: cut the model before it, or export it without"
-                          : "where it is an input of the model, give it in onnx_read_options::values") +
+           (in_.in_body()
+                ? "no graph of a loop or branch finds sizes out: cut the model before it, or export it without"
+                : "where it is an input of the model, give it in onnx_read_options::values") +
            ")");
 }
 TENON_INLINE std::vector<std::int64_t> call::integers(int i, const char* what) const {
