@@ -1,6 +1,7 @@
 #include <tenon/ops/reduce/row_packs.hpp>
 
 #define TENON_SIMD_FILE <ops/reduce/row_packs_ops.inl>
+#include <tenon/simd/for_each_isa.hpp>
 
 #include "tests.hpp"
 
