@@ -138,13 +138,13 @@ inline inferred inferred_without_names(const node& n, const attributes& a, type_
     for (tensor_type& t : types)
         for (int d = 0; d < t.extents.rank(); ++d)
             if (t.extents[d].is_named()) t.extents[d] = dynamic_extent;
-    return n.op->infer(a, {types.data(), in.size()}, k);
+    return judged(*n.op, a, {types.data(), in.size()}, k);
 }
 } // namespace detail
 
 TENON_INLINE tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes,
                                       bool may_stay_open) {
-    inferred found = n.op->infer(a, in, k);
+    inferred found = judged(*n.op, a, in, k);
     if (!found && may_stay_open) found = detail::inferred_without_names(n, a, in, k);
     tensor_type t = found ? found.type : inferred_in_step(n, a, in, k, true);
     t.extents = sizes.known(t.extents);
