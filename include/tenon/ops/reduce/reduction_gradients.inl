@@ -55,12 +55,12 @@ inline any_tensor zero_of(const any_tensor& x) { return scalar_constant(0, x.ele
 
 // flow / y, of y that is a root; 0 where that is, of every order.
 inline any_tensor by_root(const any_tensor& flow, const reduced_input& in) {
-    const any_tensor zero = zero_of(in.x), is_zero = add_instruction(opcode::equal, {in.y, zero});
+    const any_tensor nothing = zero_of(in.x), is_zero = add_instruction(opcode::equal, {in.y, nothing});
     const auto unless_zero = [&](const any_tensor& otherwise, const any_tensor& t) {
         return add_instruction(opcode::select, {is_zero, otherwise, t});
     };
     return add_instruction(opcode::divide,
-                           {unless_zero(zero, flow), unless_zero(scalar_constant(1, in.x.element()), in.y)});
+                           {unless_zero(nothing, flow), unless_zero(scalar_constant(1, in.x.element()), in.y)});
 }
 
 // The gradient of the elements of `values` that equal y, shared equally among them.
