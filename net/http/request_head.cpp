@@ -1,17 +1,14 @@
 #include <net/http/request_head.hpp>
 
-#include <algorithm>
 #include <charconv>
+
+#include <tenon/core/text/letter_case.hpp>
 
 namespace tenon::net {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool is_same(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
+using tenon::detail::is_same_but_for_case;
 
 // Calls f(line with its end, name, value) for each header.
 template <class F> void each_header(std::string_view head, F&& f) {
@@ -46,10 +43,11 @@ body_said body_of_head(std::string_view head, std::size_t most) {
         // A blank before the colon hides a header from one reader and not from another.
         if (!name.empty() && (name.back() == ' ' || name.back() == '\t' || name.front() == ' ' || name.front() == '\t'))
             refuse("400 Bad Request", "a header's name has a blank at its end");
-        if (is_same(name, "Transfer-Encoding"))
+        if (is_same_but_for_case(name, "Transfer-Encoding"))
             refuse("411 Length Required", "bodies in chunks are not read; send the body's Content-Length");
-        if (is_same(name, "Expect") && is_same(value, "100-continue")) said.waits_to_be_told = true;
-        if (!is_same(name, "Content-Length")) return;
+        if (is_same_but_for_case(name, "Expect") && is_same_but_for_case(value, "100-continue"))
+            said.waits_to_be_told = true;
+        if (!is_same_but_for_case(name, "Content-Length")) return;
         std::size_t length = 0;
         const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), length);
         if (has_length || value.empty() || end != value.data() + value.size() || wrong == std::errc::invalid_argument)
@@ -68,7 +66,7 @@ std::string without_expectation(const std::string& head) {
     std::string all;
     std::size_t kept = 0;
     each_header(head, [&](std::size_t begin, std::size_t end, std::string_view name, std::string_view) {
-        if (!is_same(name, "Expect")) return;
+        if (!is_same_but_for_case(name, "Expect")) return;
         all.append(head, kept, begin - kept);
         kept = end;
     });

@@ -4,6 +4,7 @@
 #include <span>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/letter_case.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/io/files/image_library.hpp>
 #if TENON_HEADER_ONLY // nothing is linked, and they are there
@@ -60,8 +61,7 @@ TENON_INLINE data_set<std::string, std::int32_t> image_files(const std::string& 
     for (std::size_t c = 0; c < classes.size(); ++c)
         for (const std::string& name : file_system_of(folder).list(folder + "/" + classes[c])) {
             std::string end = name.substr(std::min(name.rfind('.'), name.size()));
-            for (char& letter : end)
-                if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+            for (char& letter : end) letter = tenon::detail::lower(letter);
             if (end != ".png" && end != ".jpg" && end != ".jpeg" && end != ".ppm" && end != ".pgm" && end != ".pbm" &&
                 end != ".pnm")
                 continue;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tenon/core/text/letter_case.hpp>
 #include <tenon/data/tar.hpp>
 
 namespace tenon::detail {
@@ -13,11 +14,6 @@ inline std::string_view key_of_sample(std::string_view name) {
     const std::size_t last = name.rfind('/') + 1; // 0 where there is no slash
     const std::size_t dot = name.find('.', last);
     return dot == std::string_view::npos || dot == last ? std::string_view() : name.substr(0, dot);
-}
-
-inline bool is_same_but_for_case(std::string_view a, std::string_view b) {
-    const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return small(x) == small(y); });
 }
 
 TENON_INLINE bool tar_samples::peek() {

@@ -226,6 +226,8 @@ any_tensor from_the_start(const call& c, int i, const any_tensor& x, int axis);
 any_tensor tuples_from_the_start(const call& c, std::int64_t batch);
 /// The elements of x before `to` along an axis, or from `from` on.
 any_tensor part_along(const any_tensor& x, int axis, std::int64_t from, std::int64_t to);
+/// Element k of a list, an int64 of no dimensions.
+any_tensor int64_at(const any_tensor& list, std::int64_t k);
 /// n, where it is from `least` to `most`.
 std::int64_t within(const call& c, std::int64_t n, std::int64_t least, std::int64_t most, const char* what);
 /// The number that a size is, or what says that it must be known.

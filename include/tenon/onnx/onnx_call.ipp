@@ -225,5 +225,8 @@ TENON_INLINE any_tensor part_along(const any_tensor& x, int axis, std::int64_t f
     ranges.back() = {from, to, 1};
     return untyped::slice(x, ranges);
 }
+TENON_INLINE any_tensor int64_at(const any_tensor& list, std::int64_t k) {
+    return untyped::cast(reshaped(part_along(list, 0, k, k + 1), {}), element_type::int64);
+}
 
 } // namespace tenon::detail::onnx

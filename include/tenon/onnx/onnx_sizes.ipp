@@ -389,13 +389,12 @@ TENON_INLINE void importer::name_computed(const call& c, value& v, const std::st
         t.extents().elements() > most_sizes)
         return;
     if (!v.sizes) v.sizes.emplace(static_cast<std::size_t>(t.extents().elements()), computed_size);
-    const any_tensor list = reshaped(untyped::cast(t, element_type::int64), {t.extents().elements()});
+    const any_tensor list = reshaped(t, {t.extents().elements()});
     for (std::size_t i = 0; i < v.sizes->size(); ++i) {
         extent& e = (*v.sizes)[i];
         if (!e.is_named() || with_size(c, e)) continue;
-        const auto at = static_cast<std::int64_t>(i);
         if (is_nameless(e)) e = free_name(of, static_cast<int>(i));
-        count(e, reshaped(part_along(list, 0, at, at + 1), {}));
+        count(e, int64_at(list, static_cast<std::int64_t>(i)));
     }
 }
 TENON_INLINE void importer::count(const extent& e, const any_tensor& n) {

@@ -1,18 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string_view>
 #include <variant>
 
-#include <cxxabi.h>
-
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/edit_distance.hpp>
+#include <tenon/core/text/type_text.hpp>
 #include <tenon/op/attribute.hpp>
 #include <tenon/op/op_definition.hpp>
 
@@ -86,20 +83,14 @@ inline op_registry& registry() {
 } // namespace detail
 
 TENON_INLINE const op_definition& detail::enter_op(const op_definition& d, const std::type_info* of) {
-    const auto shown = [](const std::type_info& t) {
-        int failed = 0;
-        const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(t.name(), nullptr, nullptr, &failed),
-                                                               &std::free);
-        return std::string(text ? text.get() : t.name());
-    };
-    if (of && !*d.name) throw invalid_argument_error("the op of " + shown(*of) + " has an empty name");
+    if (of && !*d.name) throw invalid_argument_error("the op of " + type_text(*of) + " has an empty name");
     op_registry& r = registry();
     const std::lock_guard lock(r.guard);
     const op_registry::entry& known = r.ops.emplace(d.name, op_registry::entry{&d, of}).first->second;
     // Libraries of one program that have one header each bring its struct.
     if (of && known.of && *of != *known.of)
-        throw invalid_argument_error("two ops are called \"" + std::string(d.name) + "\", of " + shown(*known.of) +
-                                     " and of " + shown(*of) + "; give one of them another name");
+        throw invalid_argument_error("two ops are called \"" + std::string(d.name) + "\", of " + type_text(*known.of) +
+                                     " and of " + type_text(*of) + "; give one of them another name");
     return *known.op;
 }
 

@@ -194,13 +194,10 @@ inline void initialize_for_fit(session& s, const any_tensor& done) {
     s.run(initializer_of(done)); // of another training, a model's that was loaded, epochs are not counted
     const auto others = graph(done.node()->graph).collection(global_variables).size() - 1;
     if (without.size() == others) s.run(initialize_variables());
-    else if (!without.empty()) {
-        std::string names;
-        for (const std::string& n : without) names += (names.empty() ? "" : ", ") + n;
+    else if (!without.empty())
         throw failed_precondition_error(
-            "fit: some variables have values, and these have none: " + names +
+            "fit: some variables have values, and these have none: " + joined(without, ", ") +
             "; make all of the graph, run initialize_variables(), and load values after that, or leave it all to fit");
-    }
 }
 
 // What a training keeps: the best epoch's variables, and checkpoints.
@@ -215,9 +212,8 @@ public:
         const std::vector<std::string> all = saver_ && o_.resume ? saver_->checkpoints(s_) : std::vector<std::string>();
         if (all.empty()) {
             initialize_for_fit(s_, done_);
-            if (saver_)
-                save(state,
-                     -1); // so that who cannot save learns it now, and who is stopped soon begins with these values
+            // So that who cannot save learns it now, and who is stopped soon begins with these values.
+            if (saver_) save(state, -1);
             return 0;
         }
         const checkpoint_manifest last = saver_->manifest(s_, all.back());
@@ -278,10 +274,8 @@ private:
 
 // What tells which epoch is better: "loss, accuracy; the least accuracy of validation".
 inline std::string said_measure(const fit_options& o, std::size_t watched, bool validates) {
-    std::string all;
-    for (const std::string& m : o.metrics) all += (all.empty() ? "" : ", ") + m;
-    return all + (o.larger_is_better ? "; the largest " : "; the least ") + o.metrics[watched] + " of " +
-           (validates ? "validation" : "training");
+    return joined(o.metrics, ", ") + (o.larger_is_better ? "; the largest " : "; the least ") + o.metrics[watched] +
+           " of " + (validates ? "validation" : "training");
 }
 
 TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, const data_pass* validate) {

@@ -1,25 +1,19 @@
 #pragma once
 
-#include <cstdlib>
-#include <memory>
 #include <new>
-#include <typeinfo>
 
 #include <cxxabi.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/text/type_text.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 
 namespace tenon::detail {
 
-// "std::runtime_error", as the compiler's library says it; empty where it does not.
+// "std::runtime_error"; empty where the compiler's library does not say.
 inline std::string name_of_thrown() {
     const std::type_info* const type = abi::__cxa_current_exception_type();
-    if (!type) return {};
-    int failed = 0;
-    const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed),
-                                                           &std::free);
-    return failed == 0 && text ? text.get() : type->name();
+    return type ? type_text(*type) : std::string();
 }
 
 TENON_INLINE std::string words_of_thrown() {

@@ -114,10 +114,7 @@ inline any_tensor sliced_in_step(const call& c, const any_tensor& x, int axis, s
     any_tensor start;
     if (begin.is_number()) start = untyped::scalar(begin.size, element_type::int64);
     else {
-        start = untyped::cast(
-            untyped::squeeze(part_along(c.x(1), 0, static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1),
-                             {0}),
-            element_type::int64);
+        start = int64_at(c.x(1), static_cast<std::int64_t>(i));
         if (behind) start = untyped::add(start, size_of_axis(x, axis));
     }
     const any_tensor places = counted_to(c, *n, element_type::int64, begin == extent(0) ? any_tensor() : start);
@@ -133,8 +130,7 @@ inline any_tensor sliced_by_values(const call& c, const any_tensor& x, int axis,
         return integer_constant(said, {static_cast<std::int64_t>(said.size())});
     };
     const auto bound = [&](int input) {
-        const auto k = static_cast<std::int64_t>(i);
-        const any_tensor v = untyped::cast(part_along(list(input), 0, k, k + 1), element_type::int64);
+        const any_tensor v = int64_at(list(input), static_cast<std::int64_t>(i));
         return untyped::maximum(untyped::select(untyped::less(v, 0), untyped::add(v, n), v), 0);
     };
     const any_tensor begin = bound(1);
@@ -226,15 +222,12 @@ inline void pad_in_step(const call& c) {
         const extent own = y.extents()[axis];
         const auto b = sum_of(before), a = sum_of(after), n = own.is_dynamic() ? std::nullopt : sum_of(own);
         const auto around = a && b ? plus(*a, *b) : std::nullopt, all = around && n ? plus(*n, *around) : std::nullopt;
-        const auto padding = [&](std::size_t k) {
-            return untyped::cast(part_along(c.x(1), 0, static_cast<std::int64_t>(k), static_cast<std::int64_t>(k) + 1),
-                                 element_type::int64);
-        };
+        const auto padding = [&](std::size_t k) { return int64_at(c.x(1), static_cast<std::int64_t>(k)); };
         const any_tensor first = padding(i), size = size_of_axis(y, axis);
         any_tensor counted = all ? counted_to(c, *all, element_type::int64, {}) : any_tensor();
         if (!counted.node())
-            if (const auto like = c.with_size(
-                    c.size_in_step(reshaped(untyped::add(untyped::add(first, size), padding(i + axes.size())), {}))))
+            if (const auto like =
+                    c.with_size(c.size_in_step(untyped::add(untyped::add(first, size), padding(i + axes.size())))))
                 counted = untyped::arange_like(like->first, element_type::int64);
         if (!counted.node()) (void)c.known(1, "the paddings"); // which complains
         const any_tensor at = untyped::subtract(counted, first), last = untyped::subtract(size, 1),
@@ -354,9 +347,7 @@ inline void split_in_step(const call& c, int axis, std::int64_t parts) {
     const any_tensor most = untyped::divide(untyped::add(n, parts - 1), parts);
     any_tensor begin = untyped::scalar(0, element_type::int64);
     for (std::int64_t i = 0; i < parts; ++i) {
-        const any_tensor size = c.has(1)
-                                    ? reshaped(untyped::cast(part_along(c.x(1), 0, i, i + 1), element_type::int64), {})
-                                    : untyped::minimum(untyped::subtract(n, begin), most);
+        const any_tensor size = c.has(1) ? int64_at(c.x(1), i) : untyped::minimum(untyped::subtract(n, begin), most);
         const auto like = c.with_size(c.has(1)                         ? said->at(static_cast<std::size_t>(i))
                                       : all && whole && *all == *whole ? size_of(c, *each)
                                                                        : c.size_in_step(size));

@@ -253,9 +253,8 @@ inline void expand(const call& c) {
         if (own >= 0 && x.extents()[own].is_named() && !(e == extent(1)) && !(e == x.extents()[own])) {
             // They are equal, or one of them is 1.
             if (!followed || is_nameless((*followed)[static_cast<std::size_t>(theirs)])) {
-                const any_tensor n = size_of_axis(x, own),
-                                 to = untyped::cast(part_along(c.x(1), 0, theirs, theirs + 1), element_type::int64);
-                e = c.size_in_step(untyped::select(untyped::equal(n, 1), reshaped(to, {}), n));
+                const any_tensor n = size_of_axis(x, own);
+                e = c.size_in_step(untyped::select(untyped::equal(n, 1), int64_at(c.x(1), theirs), n));
             }
             if (e.is_number() || c.with_size(e)) x = part_along(x, own, 0, unbounded); // which has no name
         }
