@@ -14,7 +14,8 @@
 #   // errors: N              there are N errors in all (1 when not given)
 #
 # Cases are compiled together, each in a namespace of its own, and the output is divided by the files that it names: FILE.NAME.cpp
-# for a case. What is not as it must be then is compiled again, alone, and that decides; so is a file that includes others of its
+# for a case. What is not as it must be then is compiled again, without the others: what two of them have in common is told of the
+# first alone. What nothing is told of then either is compiled alone, and that decides; so is a file that includes others of its
 # folder. With TENON_COMPILE_ALONE=1 in the environment all are.
 set -euo pipefail
 
@@ -85,9 +86,10 @@ number() { # the number after "// $2:" in file $1, or $3
 }
 
 status=0
+right= # says whether all of them compile without their mistakes
 alone() { # FILE
     local output
-    if ! output=$("${compile[@]}" "$1" 2>&1); then
+    if [ -z "$right" ] && ! output=$("${compile[@]}" "$1" 2>&1); then
         verdict='does not compile even without its mistake'
     elif output=$("${compile[@]}" -DTENON_EXPECT_ERROR "$1" 2>&1); then
         verdict='compiles, in spite of its mistake'
@@ -104,46 +106,54 @@ for file in "${files[@]}"; do
     if [ -n "${TENON_COMPILE_ALONE:-}" ] || grep -q '#include "' "$file"; then alone "$file"
     else together+=("$file"); fi
 done
-[ ${#together[@]} -gt 0 ] || exit $status
 
 all=$folder/all.cpp
-{
-    grep -hE '^#include <' "${together[@]}" | sort -u
-    for i in "${!together[@]}"; do
-        printf 'namespace section_%d {\n#include "%s"\n}\n' "$i" "${together[i]}"
-    done
-} >"$all"
-good=yes
-"${compile[@]}" "$all" >"$folder/said" 2>&1 || good=
-! "${compile[@]}" -DTENON_EXPECT_ERROR "$all" >"$folder/said" 2>&1 || good=
+while [ ${#together[@]} -gt 0 ]; do
+    {
+        grep -hE '^#include <' "${together[@]}" | sort -u
+        for i in "${!together[@]}"; do
+            printf 'namespace section_%d {\n#include "%s"\n}\n' "$i" "${together[i]}"
+        done
+    } >"$all"
+    rm -f "$folder"/said*
+    [ -n "$right" ] || ! "${compile[@]}" "$all" >/dev/null 2>&1 || right=compiles
+    wrong=
+    "${compile[@]}" -DTENON_EXPECT_ERROR "$all" >"$folder/said" 2>&1 || wrong=fails
 
-# Divides the output: an error's lines begin with those that lead to it, and go on until another's begin. They are of the file that
-# they name first, and else of the one before. That a file is included in the one made here is not said when it is alone.
-printf '%s\n' "${together[@]}" | awk -v said="$folder/said" -v all="$all" -v is_error="$is_error" -v leads="$where|: In |:   (recursively )?required |^ *\\[ skipping " '
-    function flush(  i) {
-        if (has_error && named != "") to = named
-        for (i = 0; i < lines; ++i) print line[i] > (said "." to)
-        lines = has_error = 0
-        named = ""
-    }
-    { index_of[$0] = NR - 1 }
-    END {
-        while ((getline < said) > 0) {
-            if (($0 ~ leads || $0 ~ is_error) && !leading) flush()
-            leading = $0 ~ leads
-            if ($0 ~ is_error) has_error = 1
-            if (named == "" && match($0, "/[^ :]*[.]cpp:") && substr($0, RSTART, RLENGTH - 1) in index_of)
-                named = index_of[substr($0, RSTART, RLENGTH - 1)]
-            if ($0 !~ "^In file included from " all ":[0-9]+:$") line[lines++] = $0
+    # Divides the output: an error's lines begin with those that lead to it, and go on until another's begin. They are of the file that
+    # they name first, and else of the one before. That a file is included in the one made here is not said when it is alone.
+    printf '%s\n' "${together[@]}" | awk -v said="$folder/said" -v all="$all" -v is_error="$is_error" -v leads="$where|: In |:   (recursively )?required |^ *\\[ skipping " '
+        function flush(  i) {
+            if (has_error && named != "") to = named
+            for (i = 0; i < lines; ++i) print line[i] > (said "." to)
+            lines = has_error = 0
+            named = ""
         }
-        flush()
-    }'
-for i in "${!together[@]}"; do
-    file=${together[i]}
-    if [ -n "$good" ] && [ -f "$folder/said.$i" ] && check "$file" "$(<"$folder/said.$i")"; then
-        printf '%s: %s\n' "${file##*/}" "$verdict"
-    else
-        alone "$file"
+        { index_of[$0] = NR - 1 }
+        END {
+            while ((getline < said) > 0) {
+                if (($0 ~ leads || $0 ~ is_error) && !leading) flush()
+                leading = $0 ~ leads
+                if ($0 ~ is_error) has_error = 1
+                if (named == "" && match($0, "/[^ :]*[.]cpp:") && substr($0, RSTART, RLENGTH - 1) in index_of)
+                    named = index_of[substr($0, RSTART, RLENGTH - 1)]
+                if ($0 !~ "^In file included from " all ":[0-9]+:$") line[lines++] = $0
+            }
+            flush()
+        }'
+    rest=()
+    for i in "${!together[@]}"; do
+        file=${together[i]}
+        if [ -n "$right" ] && [ -n "$wrong" ] && [ -f "$folder/said.$i" ] && check "$file" "$(<"$folder/said.$i")"; then
+            printf '%s: %s\n' "${file##*/}" "$verdict"
+        else
+            rest+=("$file")
+        fi
+    done
+    if [ -z "$right" ] || [ ${#rest[@]} -eq ${#together[@]} ]; then
+        for file in "${rest[@]}"; do alone "$file"; done
+        break
     fi
+    together=("${rest[@]}")
 done
 exit $status
