@@ -47,6 +47,51 @@ TEST_CASE("at(i) is element i of those that come") {
           "data_set: there is no element 2 of 2; they are numbered from 0 to 1");
 }
 
+TEST_CASE(
+    "epoch(n) is what repeat() gives in its round n; where there are rounds in it, none is one of another epoch's") {
+    const auto ten = tn::data::range(10);
+    const auto noisy = [](auto x) { return tn::cast<double>(x) + tn::random_uniform<double, tn::shape<>>(0, 1, 5); };
+    const auto comes_by_rounds = [](const auto& set) {
+        std::vector<double> rounds, epochs, drawn;
+        for (const double x : set.repeat(4)) rounds.push_back(x);
+        for (std::uint64_t n = 0; n < 4; ++n)
+            for (const double x : set.epoch(n)) epochs.push_back(x);
+        CHECK(epochs == rounds);
+        drawn = rounds;
+        std::sort(drawn.begin(), drawn.end());
+        return std::unique(drawn.begin(), drawn.end()) - drawn.begin();
+    };
+    CHECK(comes_by_rounds(ten.shuffle(4, {.seed = 7}).map(noisy)) == 40);
+    CHECK(comes_by_rounds(tn::data::sample(std::vector{ten, ten.skip(5)}, {1, 2}, 3).map(noisy).prefetch()) == 60);
+    // What is drawn in a data set that an element stands for is another in each round, too.
+    const auto inner = [=](std::int64_t n) { return tn::data::range(n).shuffle(3, {.seed = 2}).map(noisy); };
+    CHECK(comes_by_rounds(tn::data::range(3, 5).interleave(inner)) == 28);
+    // A cache keeps the first, whichever comes first.
+    const auto kept = [&] { return ten.shuffle(10, {.seed = 7}).map(noisy).cache(); };
+    CHECK(comes_by_rounds(kept()) == 10);
+    const auto all = [](const auto& range) {
+        std::vector<double> values;
+        for (const double x : range) values.push_back(x);
+        return values;
+    };
+    CHECK(all(kept().epoch(3)) == all(kept()));
+    const auto twice = ten.map(noisy).repeat(2);
+    std::set<double> drawn;
+    for (std::uint64_t n = 0; n < 20; ++n)
+        for (const double x : twice.epoch(n)) drawn.insert(x);
+    CHECK(drawn.size() == 400);
+    // Where it is goes on.
+    const auto set = ten.shuffle(4, {.seed = 7}).map(noisy);
+    auto begun = set.iterate(2), goes_on = set.iterate(2), other = set.iterate();
+    for (int i = 0; i < 4; ++i) (void)begun.next();
+    goes_on.restore(begun.save());
+    other.restore(begun.save());
+    while (const auto x = begun.next()) {
+        CHECK(goes_on.next() == x);
+        CHECK(other.next() == x);
+    }
+}
+
 TEST_CASE("at(i) of rounds, windows and rows of batches") {
     const auto ten = tn::data::range(10);
     comes_as_gone_through(ten.repeat(3));

@@ -1,3 +1,5 @@
+#include <tenon/data/from.hpp>
+
 #include "tests.hpp"
 
 // tn::fit: a loop over epochs.
@@ -143,10 +145,26 @@ struct ended {
 // What stops it is thrown.
 struct killed {};
 
+// What gives the data of a program, for its length.
+inline auto minibatches_of_two() { return tn::minibatches({.size = 2, .seed = 3}, numbers({2, 1, 5, 4, 3})); }
+// Orders, what a cache keeps of the first of them, and random numbers, also of data sets that others are made of.
+inline auto data_set_of_two() {
+    const auto noisy = [](auto x) { return x + tn::random_uniform<double, tn::shape<>>(-0.1, 0.1, 5); };
+    return tn::data::slices(numbers({2, 1, 5, 4, 3}))
+        .shuffle(5, {.seed = 3})
+        .map(noisy)
+        .cache()
+        .shuffle(3, {.seed = 4})
+        .flat_map([=](double x) { return tn::data::slices(numbers({x})).map(noisy); })
+        .batch<batch>(2);
+}
+
 // One program: `stops` is asked after each step (true) and epoch (false), and kills by throwing or ends by returning true.
-inline ended run_long(const std::string& checkpoint, const std::function<bool(bool)>& stops, tn::fit_options o = {}) {
+template <class Make>
+ended run_long(const Make& make, const std::string& checkpoint, const std::function<bool(bool)>& stops,
+               tn::fit_options o = {}) {
     long_problem p;
-    tn::minibatches data({.size = 2, .seed = 3}, numbers({2, 1, 5, 4, 3}));
+    auto data = make();
     const auto step = p.sess.callable(tn::feeds(p.x), tn::fetches(p.train, p.loss));
     const auto test = p.sess.callable(tn::feeds(p.x), tn::fetches(p.loss));
     o.epochs = 30;
@@ -176,10 +194,11 @@ inline ended run_long(const std::string& checkpoint, const std::function<bool(bo
 }
 } // namespace fitting
 
-TEST_CASE_FIXTURE(in_folder,
-                  "fit: a training that is stopped at any instant, and started again, ends as one that was not") {
+namespace fitting {
+// A training that is stopped at any instant, and started again, ends as one that was not.
+template <class Make> void goes_on_alike(const Make& make, const temporary_folder& folder) {
     int instants = 0;
-    ended whole = run_long(folder / "whole", [&](bool) { return ++instants, false; });
+    ended whole = run_long(make, folder / "whole", [&](bool) { return ++instants, false; });
     REQUIRE(whole.best_epoch > 2);
     REQUIRE(whole.last_epoch == whole.best_epoch + 3);
     REQUIRE(whole.stopped_early);
@@ -198,18 +217,53 @@ TEST_CASE_FIXTURE(in_folder,
             const std::string name = folder / ("m" + std::to_string(at) + (kills ? "k" : "s"));
             int now = 0;
             try {
-                (void)run_long(name, [&](bool) {
+                (void)run_long(make, name, [&](bool) {
                     if (++now == at && kills) throw killed();
                     return now == at;
                 });
             } catch (const killed&) {
             }
-            same(run_long(name, {}));
-            same(run_long(name, {})); // what has ended stays so
+            same(run_long(make, name, {}));
+            same(run_long(make, name, {})); // what has ended stays so
         }
     // A step at a time.
-    for (int i = 0; i < instants; ++i) (void)run_long(folder / "steps", [](bool) { return true; });
-    same(run_long(folder / "steps", {}));
+    for (int i = 0; i < instants; ++i) (void)run_long(make, folder / "steps", [](bool) { return true; });
+    same(run_long(make, folder / "steps", {}));
+}
+} // namespace fitting
+
+TEST_CASE_FIXTURE(in_folder, "fit: what was stopped ends as what was not: minibatches") {
+    goes_on_alike(minibatches_of_two, folder);
+}
+TEST_CASE_FIXTURE(in_folder, "fit: what was stopped ends as what was not: a data set") {
+    goes_on_alike(data_set_of_two, folder);
+}
+
+TEST_CASE("fit: each epoch of a data set has an order of its own, that of the rounds of repeat") {
+    const auto set = tn::data::slices(numbers({1, 2, 3, 4, 5, 6, 7, 8})).shuffle(8, {.seed = 2});
+    std::vector<double> rounds;
+    for (const double x : set.repeat(5)) rounds.push_back(x);
+    problem p;
+    std::vector<double> seen; // w stays 0, so the loss is the square of what was fed
+    const auto step = p.sess.callable(tn::feeds(p.x), tn::fetches(p.loss));
+    tn::fit_options o{.epochs = 5, .log = [](const std::string&) {}};
+    o.after_step.push_back([&](tn::fit_progress& s) { seen.push_back(std::sqrt(s.epoch.training[0])); });
+    (void)tn::fit(p.sess, o, step, set.batch<batch>(1));
+    REQUIRE(seen.size() == rounds.size());
+    std::set<std::vector<double>> orders;
+    for (std::size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == doctest::Approx(rounds[i]));
+    for (auto at = rounds.begin(); at != rounds.end(); at += 8) {
+        orders.insert({at, at + 8});
+        CHECK(std::set<double>(at, at + 8).size() == 8);
+    }
+    CHECK(orders.size() == 5);
+    // Who wants one order says so.
+    seen.clear();
+    (void)tn::fit(p.sess, o, step,
+                  tn::data::slices(numbers({1, 2, 3, 4, 5, 6, 7, 8}))
+                      .shuffle(8, {.seed = 2, .reshuffle_each_epoch = false})
+                      .batch<batch>(1));
+    for (std::size_t i = 8; i < seen.size(); ++i) CHECK(seen[i] == seen[i - 8]);
 }
 
 TEST_CASE_FIXTURE(in_folder,

@@ -41,7 +41,7 @@ template <class... C> class data_iterator {
 public:
     using value_type = typename detail::schema<C...>::host;
 
-    explicit data_iterator(const untyped::data_set& of) : run_(of) {}
+    explicit data_iterator(const untyped::data_set& of, std::uint64_t epoch = 0) : run_(of, epoch) {}
     /// The next element; nothing at the end.
     std::optional<value_type> next() {
         if (!run_.next(element_)) return std::nullopt;
@@ -354,14 +354,17 @@ public:
     static std::vector<any_array> arrays(value_type&& element) { return schema::to_arrays(std::move(element)); }
     const untyped::data_set& untyped() const noexcept { return set_; }
 
-    /// To go through it by hand.
-    data_iterator<C...> iterate() const { return data_iterator<C...>(set_); }
+    /// To go through it by hand; `epoch` as below.
+    data_iterator<C...> iterate(std::uint64_t epoch = 0) const { return data_iterator<C...>(set_, epoch); }
 
     struct sentinel {};
     /// An element of a loop over the data set, which is taken once.
     class iterator {
     public:
-        explicit iterator(const untyped::data_set& of) : run_(std::make_unique<data_iterator<C...>>(of)) { ++*this; }
+        explicit iterator(const untyped::data_set& of, std::uint64_t epoch = 0) :
+            run_(std::make_unique<data_iterator<C...>>(of, epoch)) {
+            ++*this;
+        }
         value_type operator*() { return std::move(*now_); }
         iterator& operator++() {
             now_.reset(); // its memory is used again
@@ -377,6 +380,21 @@ public:
     /// Each loop goes through it from its beginning.
     iterator begin() const { return iterator(set_); }
     sentinel end() const { return {}; }
+
+    /// For a loop over the elements of one epoch.
+    class range {
+    public:
+        range(const untyped::data_set& of, std::uint64_t number) : of_(of), number_(number) {}
+        iterator begin() const { return iterator(of_, number_); }
+        sentinel end() const { return {}; }
+
+    private:
+        untyped::data_set of_;
+        std::uint64_t number_;
+    };
+    /// The epoch of that number, from 0, which is what begin() goes through: in an order of its own where elements are shuffled, with random numbers of
+    /// its own, of the same seeds the same; what repeat() gives in its round of that number. What cache() keeps is of the first.
+    range epoch(std::uint64_t number) const { return {set_, number}; }
 
 private:
     data_set same(untyped::data_set s) const { return data_set(std::move(s), trusted{}); }

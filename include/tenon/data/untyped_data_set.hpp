@@ -149,7 +149,8 @@ data_set sample(const std::vector<data_set>& all, std::vector<double> weights = 
 /// One going through a data set, of which untyped elements are taken. For one thread at a time.
 class data_run {
 public:
-    explicit data_run(const untyped::data_set& of) : stream_(of.last()->open(of.options(), &pipeline_)) {}
+    explicit data_run(const untyped::data_set& of, std::uint64_t epoch = 0) :
+        stream_(of.last()->open_epoch(of.options(), &pipeline_, epoch)) {}
 
     bool next(std::vector<any_array>& element) { return stream_->next(element); }
     std::string save();

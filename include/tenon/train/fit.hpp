@@ -36,7 +36,8 @@
 /// or a function of the epoch's number, from 1, that returns such. A metric is the mean over the rows of all batches of a scalar.
 ///
 /// With a checkpoint, a training that was stopped at any instant and is started again ends as one that was not: with the same variables, the same best
-/// epoch, and after the same number of epochs, where data of the same epoch is the same again.
+/// epoch, and after the same number of epochs, where data of the same epoch is the same again: of minibatches and data sets it is the epoch of that number,
+/// which seeds decide. Where a data set is to have one order say so to its shuffle().
 
 namespace tenon {
 
@@ -73,9 +74,9 @@ struct fit_options {
     /// middle of one that a callback or a signal ends. Empty: nothing is.
     std::string checkpoint{};
     int keep = 3; ///< checkpoints, and beside them the best epoch's
-    /// Goes on where the last one is, where there is one; of an epoch that was left in its middle it leaves out the rows that were had. Minibatches are
-    /// then those of the epoch's number. The best epoch and the patience that is used up are those of before, unless other metrics are measured, or the
-    /// best is another one's, or the checkpoint is of a Tenon that did not save them: then the best is one of the epochs that follow.
+    /// Goes on where the last one is, where there is one; of an epoch that was left in its middle it leaves out the rows that were had. The best
+    /// epoch and the patience that is used up are those of before, unless other metrics are measured, or the best is another one's, or the checkpoint
+    /// is of a Tenon that did not save them: then the best is one of the epochs that follow.
     bool resume = true;
     /// Goes on also where the checkpoint is of another optimiser or model: takes what fits, and says which variables begin anew; the best epoch is then one
     /// of those that follow. Without it that is an error which names them.
@@ -136,7 +137,7 @@ bool run_batch(const Step& step, std::int64_t& without, batch_listener each, con
     return each(rows, numbers);
 }
 template <class Batch> decltype(auto) values_of_batch(const Batch& b) {
-    if constexpr (requires { std::tuple_size<Batch>::value; }) return (b);
+    if constexpr (requires { std::get<0>(b); }) return (b);
     else return std::tuple<const Batch&>(b);
 }
 // What gives batches: a range whose elements are no numbers, or a function of the epoch's number.
@@ -145,14 +146,13 @@ template <class Data> inline constexpr bool is_gone_through = std::is_invocable_
     d.end();
     requires !std::is_arithmetic_v<std::remove_cvref_t<decltype(*d.begin())>>;
 };
-// Minibatches, and what has epochs as they do.
+// Minibatches, data sets, and what has epochs as they do.
 template <class Data> inline constexpr bool has_numbered_epochs = requires(Data& d, std::uint64_t number) {
     d.epoch(number).begin();
-    number = d.epochs();
 };
 template <class Step, class Data> auto pass_over(const fit_options& o, const Step& step, Data& data) {
     std::uint64_t begun = 0; // before; of what goes on in another program, numbers are from the first one's beginning
-    if constexpr (has_numbered_epochs<Data>)
+    if constexpr (requires { begun = data.epochs(); })
         if (o.checkpoint.empty() || !o.resume) begun = data.epochs();
     return [=, &step, &data](int epoch, std::int64_t without, batch_listener each) {
         const auto go_through = [&](auto&& batches) {

@@ -12,6 +12,7 @@
 #include <tenon/data/steps/element_queue.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/measured.hpp>
+#include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
@@ -39,7 +40,7 @@ private:
                                              (made ? to_string(made->components()) : std::string("nothing")) +
                                              ", not of " + to_string(components()));
             if (ahead) made = prefetched(std::move(made), 2 * block_);
-            return made->open(p.options(), nullptr, epoch << 24 | number);
+            return made->open(p.options(), nullptr, number_in_epoch(epoch, number, 24));
         } catch (...) {
             throw_at(place_of_element(step(), number));
         }

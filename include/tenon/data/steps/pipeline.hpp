@@ -164,12 +164,17 @@ public:
     virtual bool differs_by_epoch() const;
     /// Whether a step up to this one goes through what is before it several times.
     virtual bool has_rounds() const;
+    /// Has the steps up to this one begin with this epoch, but for those of which elements are kept from one going through to the next.
+    virtual void begin_with(std::uint64_t epoch, pipeline& p) const;
 
     const std::vector<tensor_type>& components() const final { return types_; }
     std::unique_ptr<element_stream> open() const final { return open(data_options{}); }
     /// `kept`: for who wants to ask for the report.
     std::unique_ptr<element_stream> open(const data_options& o, std::shared_ptr<pipeline>* kept = nullptr,
                                          std::uint64_t epoch = 0) const;
+    /// The epoch of that number, from 0: what a repeat() behind gives in that round. Where there are rounds in it, none is one of another epoch's.
+    std::unique_ptr<element_stream> open_epoch(const data_options& o, std::shared_ptr<pipeline>* kept,
+                                               std::uint64_t number) const;
     bool may_wait() const override {
         for (const pointer& i : inputs_)
             if (i->may_wait()) return true;

@@ -223,6 +223,11 @@ TENON_INLINE bool data_node::has_rounds() const {
     return std::any_of(inputs_.begin(), inputs_.end(), [](const pointer& i) { return i->has_rounds(); });
 }
 
+TENON_INLINE void data_node::begin_with(std::uint64_t epoch, pipeline& p) const {
+    p.set_epoch(*this, epoch);
+    for (const pointer& i : inputs_) i->begin_with(epoch, p);
+}
+
 TENON_INLINE data_node::row_count data_node::count_rows() const {
     const auto first = [](const tensor_type& t) { return t.extents.rank() > 0 ? t.extents[0] : extent{}; };
     const extent rows = first(types_[0]);
@@ -324,6 +329,13 @@ TENON_INLINE std::unique_ptr<element_stream> data_node::open(const data_options&
     auto p = std::make_shared<pipeline>(*this, o, epoch);
     if (kept) *kept = p;
     return std::make_unique<opened_data_set>(shared_from_this(), std::move(p));
+}
+
+TENON_INLINE std::unique_ptr<element_stream>
+data_node::open_epoch(const data_options& o, std::shared_ptr<pipeline>* kept, std::uint64_t number) const {
+    *kept = std::make_shared<pipeline>(*this, o);
+    begin_with(has_rounds() ? number << 20 : number, **kept);
+    return std::make_unique<opened_data_set>(shared_from_this(), *kept);
 }
 
 } // namespace detail

@@ -39,6 +39,12 @@ private:
     std::uint64_t state_;
 };
 
+/// One number for what has a number in an epoch: none has another's, where both are small, and hardly any else.
+inline std::uint64_t number_in_epoch(std::uint64_t epoch, std::uint64_t number, int bits) {
+    if (number >> bits == 0 && epoch >> (64 - bits) == 0) return epoch << bits | number;
+    return order_generator(epoch, number).next();
+}
+
 /// The order of the epoch that was asked for last: where its elements are in the input. Thread-safe.
 class kept_order {
 public:

@@ -13,6 +13,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/measured.hpp>
+#include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/steps.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/random/random_run.hpp>
@@ -54,7 +55,7 @@ private:
 TENON_INLINE bool apply_to(const element_function& f, const std::string& step, data_element& x, std::uint64_t epoch,
                            std::uint64_t number) {
     try {
-        return f.apply(x, epoch << 40 | number);
+        return f.apply(x, number_in_epoch(epoch, number, 40));
     } catch (...) {
         throw_at(place_of_element(step, number));
     }

@@ -33,6 +33,7 @@ public:
     }
     bool differs_by_epoch() const override { return false; }
     bool has_rounds() const override { return false; }
+    void begin_with(std::uint64_t, pipeline&) const override {} // what is kept is that of the first epoch
     // Whoever asks first goes through all of it where nobody has.
     void at(std::int64_t i, std::uint64_t, data_element& x) const override {
         const auto all = gathered();

@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
+#include <tenon/data/steps/random_order.hpp>
 #include <tenon/data/steps/steps.hpp>
 
 namespace tenon::detail {
@@ -172,7 +173,7 @@ private:
                     throw invalid_argument_error("the function gives a data set of " +
                                                  (made ? to_string(made->components()) : std::string("nothing")) +
                                                  ", not of " + to_string(node_.components()));
-                return made->open(pipeline_.options(), nullptr, epoch_ << 24 | number);
+                return made->open(pipeline_.options(), nullptr, number_in_epoch(epoch_, number, 24));
             } catch (...) {
                 throw_at(node_.step() + ": window " + std::to_string(number) + ", of key " + std::to_string(key));
             }
