@@ -59,6 +59,42 @@ TEST_CASE(
     SUBCASE("AdamW, clipped") { check_joined(tn::adam(0.05, {.weight_decay = 0.1}), true); }
 }
 
+TEST_CASE("S41: averages of weights follow what each applied step leaves once, whatever the number of replicas") {
+    constexpr int replicas = 3, each = 5, steps = 6;
+    constexpr double decay = 0.75;
+    std::vector<data> batches;
+    for (int s = 0; s < steps; ++s) batches.emplace_back(replicas * each, 200u + static_cast<unsigned>(s));
+    values averages;
+    {
+        const own_graph g;
+        const model m;
+        const auto train = tn::momentum(0.1, 0.9).minimize(m.loss);
+        initialized_session s(g);
+        averages = values_of(s, {m.w, m.b});
+        for (const data& d : batches) {
+            s.run(tn::feed(m.x, d.x), tn::feed(m.y, d.y), train);
+            const values now = values_of(s, {m.w, m.b});
+            for (std::size_t i = 0; i < now.size(); ++i) averages[i] += (1 - decay) * (now[i] - averages[i]);
+        }
+    }
+    tn::task task;
+    each_replica(replicas, [&](int r) {
+        const model m;
+        const tn::moving_average average(decay);
+        const tn::sync_replicas sync(tn::momentum(0.1, 0.9),
+                                     {.aggregate = replicas, .total = replicas, .replica = r, .average = average});
+        const auto train = sync.minimize(m.loss);
+        CHECK_ERROR(tn::invalid_argument_error, "sync_replicas_options::average", tn::moving_average(0.5).after(train));
+        tn::monitored_session s(as_replica(task, r, sync));
+        for (const data& d : batches) {
+            const data mine = d.part(r, each);
+            s.run(tn::feed(m.x, mine.x), tn::feed(m.y, mine.y), train);
+        }
+        check_close(values_of(s.session(), {average.of(m.w), average.of(m.b)}), averages);
+        s.close();
+    });
+}
+
 TEST_CASE("S41: sparse gradients, and those of variables in parts, are averaged as their dense ones") {
     constexpr int replicas = 2, steps = 5, each = 6;
     using table_shape = tn::shape<10, 3>;

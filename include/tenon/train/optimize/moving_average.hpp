@@ -40,7 +40,7 @@ public:
 
     /// An operation that runs `step`, and then updates the averages of the variables; none: of all trainable ones of the graph. Runs in which an
     /// optimiser changes nothing (accumulated(), a loss_scale whose gradients are not finite) leave the averages as they are. Call it once, or for
-    /// different variables.
+    /// different variables. The step of one of several replicas is an invalid_argument_error: sync_replicas_options::average has such averages.
     operation after(const operation& step, const std::vector<any_tensor>& variables = {}) const;
     /// The average of a variable; throws invalid_argument_error where there is none.
     any_tensor of(const any_tensor& variable) const;

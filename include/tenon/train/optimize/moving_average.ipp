@@ -9,6 +9,7 @@
 #include <tenon/core/text/number_text.hpp>
 #include <tenon/ops/control/control.hpp>
 #include <tenon/ops/shape/partition.hpp>
+#include <tenon/ops/state/step_ledger.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimize/moving_average.hpp>
 #include <tenon/train/optimize/slots.hpp>
@@ -49,6 +50,10 @@ public:
         for (std::unordered_set<const node*> seen{step.node()}; !next.empty();) {
             const node* const n = next.back();
             next.pop_back();
+            if (n->op == &definition_of<ledger_await_op>())
+                throw invalid_argument_error(
+                    "moving_average::after: the step is a replica's, whose run returns when a step of all replicas is "
+                    "over, and each would update the averages; give them to sync_replicas_options::average");
             if (n->op->is(op_flags::updates)) updates_.push_back(n);
             if (n->op != &definition_of<no_op_op>()) continue;
             for (const node* c : n->controls)

@@ -3,9 +3,11 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/train/optimize/moving_average.hpp>
 #include <tenon/train/optimize/optimizers.hpp>
 #include <tenon/train/session/session_hook.hpp>
 
@@ -46,6 +48,8 @@ struct sync_replicas_options {
     int total = 1;
     /// This one, 0 to total - 1.
     int replica = 0;
+    /// Averages of the variables that are trained, of what each step leaves that is applied; all replicas have one. Its after() is not called.
+    std::optional<moving_average> average{};
 };
 
 namespace detail {

@@ -34,12 +34,13 @@ inline any_tensor computed_after(const any_tensor& before, const any_tensor& x) 
 
 // What replicas must have in common, in lines.
 inline std::string description_of(const optimizer& how, const std::vector<gradient_and_variable>& gradients,
-                                  const std::vector<bool>& rows, const minimize_options& o) {
+                                  const std::vector<bool>& rows, const minimize_options& o, bool averaged) {
     std::string text = "optimiser " + how.name();
     if (how.rate().is_number()) text += ", learning rate " + text_of_number(how.rate().number());
     if (const std::string more = how.settings(); !more.empty()) text += ", " + more;
     if (!o.advance_global_step) text += ", global step not advanced";
     if (o.scale) text += ", loss scaled";
+    if (averaged) text += ", variables averaged";
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         const any_tensor& v = gradients[i].variable;
         text += "\n" + std::string("variable ") + v.name() + " " + to_string(v.type());
@@ -75,9 +76,9 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
     const sync_replicas_options& options = state_->options;
     const untyped::step_ledger ledger = [&] {
         const detail::host_scope there(over);
-        return untyped::step_ledger(
-            {options.aggregate, options.total, detail::description_of(*how_, all, rows, o), shared}, options.replica,
-            state_->process);
+        return untyped::step_ledger({options.aggregate, options.total,
+                                     detail::description_of(*how_, all, rows, o, options.average.has_value()), shared},
+                                    options.replica, state_->process);
     }();
     std::vector<untyped::accumulator> accumulators;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -133,7 +134,11 @@ TENON_INLINE operation sync_replicas::apply_gradients(const std::vector<gradient
             return no_op(o.name + "/complete");
         }();
         const control_dependencies after(all_complete);
-        return now.apply_once(averages, o, tickets.step);
+        const operation applied = now.apply_once(averages, o, tickets.step);
+        if (!options.average) return applied;
+        std::vector<any_tensor> variables;
+        for (const gradient_and_variable& g : all) variables.push_back(g.variable);
+        return options.average->after(applied, variables);
     }();
     const any_tensor next = [&] {
         const control_dependencies after(updated);
