@@ -53,7 +53,7 @@ struct summaries_hook final : session_hook {
         rate.emplace(c.now(), c.step());
     }
     std::vector<any_tensor> before_run(hook_context& c) override {
-        is_due = timer.due(c.step() + 1, c.now());
+        is_due = timer.due(c.step() + 1, c.now()) && detail::can_compute_all(c, fetched);
         return is_due ? fetched : std::vector<any_tensor>();
     }
     void after_run(hook_context& c, const std::vector<any_array>& values) override {

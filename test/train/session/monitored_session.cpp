@@ -1,5 +1,8 @@
 #include <chrono>
 
+#include <tenon/data/from.hpp>
+#include <tenon/data/iterator.hpp>
+
 #include "tests.hpp"
 
 namespace {
@@ -334,6 +337,32 @@ TEST_CASE_FIXTURE(in_folder, "SEMANTICS 46: a loss that is not a number ends tra
     }
     const own_graph g;
     CHECK_THROWS_AS(tn::nan_guard(tn::constant(std::int32_t{1})), tn::invalid_argument_error);
+}
+
+TEST_CASE("hooks look at the steps that can compute what they want, and ask nothing of others") {
+    const own_graph g;
+    const auto x = tn::placeholder<float, tn::shape<>>("x");
+    const auto w = tn::variable("w", 1.0f);
+    const tn::tensor<float, tn::shape<>> loss = x * w;
+    const auto train = tn::gradient_descent(0.5).minimize(loss);
+    const auto numbers = tn::data::range(3);
+    const auto n = tn::make_one_shot_iterator(numbers).get_next();
+    const tn::tensor<float, tn::shape<>> of_data = tn::cast<float>(n) / w;
+    lines said;
+    tn::monitored_session sess(
+        {.hooks = {tn::nan_guard(loss), tn::nan_guard(of_data), tn::log_tensors({loss}, {.steps = 1}, into(said))}});
+    CHECK(sess.run(w).item() == 1); // without a feed, and without an element
+    CHECK(said.empty());
+    CHECK(sess.run(n).item() == 0);     // the step takes one: the guard sees the same
+    sess.run(tn::feed(x, 0.0f), train); // it does not need the loss itself
+    CHECK(said.size() == 1);
+    CHECK(sess.run(tn::feed(loss, 5.0f), loss + 1.0f).item() == 6); // which may be fed
+    CHECK(said.size() == 2);
+    CHECK(sess.run(n).item() == 1);
+    sess.run(tn::feed(x, 2.0f), train); // w = 0
+    CHECK_ERROR(tn::failed_precondition_error, "diverged", sess.run(n));
+    CHECK_ERROR(tn::failed_precondition_error, "diverged",
+                sess.run(tn::feed(x, std::numeric_limits<float>::infinity()), train));
 }
 
 TEST_CASE("SEMANTICS 37: queue runners are started with the session; the end of the data ends the loop") {

@@ -6,9 +6,12 @@
 #include <condition_variable>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
@@ -53,6 +56,35 @@ inline std::vector<std::string> without_value(tenon::session& s, const std::vect
     return names;
 }
 
+// Whether a step that is asked for this can compute x, too.
+inline bool can_compute(const run_request& asked, const any_tensor& x) {
+    std::vector<node_output> next;
+    std::unordered_set<const node*> seen;
+    const auto all = [&](auto&& is_good) {
+        while (!next.empty()) {
+            const node_output at = next.back();
+            next.pop_back();
+            const auto is_fed = [&](const fed_value& f) {
+                return f.tensor.node() == at.node && f.tensor.index() == at.index;
+            };
+            if (!at.node || std::any_of(asked.feeds.begin(), asked.feeds.end(), is_fed)) continue;
+            if (!seen.insert(at.node).second) continue;
+            if (!is_good(*at.node)) return false;
+            next.insert(next.end(), at.node->inputs.begin(), at.node->inputs.end());
+            for (node* before : at.node->controls) next.push_back({before, 0});
+        }
+        return true;
+    };
+    for (const any_tensor& t : asked.fetches) next.push_back({t.node(), t.index()});
+    for (const operation& o : asked.targets) next.push_back({o.node(), 0});
+    (void)all([](const node&) { return true; });
+    next.push_back({x.node(), x.index()});
+    return all([](const node& n) {
+        const bool takes = n.op->is(op_flags::stateful) && n.op->is(op_flags::waits);
+        return !n.op->is(op_flags::fed) && !takes;
+    });
+}
+
 inline hook_period save_period(hook_period p) {
     if (p.steps == 0 && p.seconds == 0) p.seconds = 600;
     return p;
@@ -80,6 +112,7 @@ struct monitored_session::state final : hook_context {
         changed.notify_all();
     }
     std::int64_t step() const override { return steps; }
+    bool can_compute(const any_tensor& x) const override;
 
     void begin();
     void open_within(double seconds, const std::string& why);
@@ -139,7 +172,9 @@ struct monitored_session::state final : hook_context {
     std::vector<any_tensor> variables, checks;
     std::vector<any_tensor> locals, local_checks; // local_variables
     std::vector<operation> local_initializers;
-    std::vector<any_tensor> global; // the step, or nothing
+    std::vector<any_tensor> global;                                         // the step, or nothing
+    const detail::run_request* to_come = nullptr;                           // of the step that is to come
+    mutable std::map<std::vector<std::pair<const node*, int>>, bool> known; // of what was asked, and of a tensor
     operation initialize;
     std::optional<saver> saves;
     detail::hook_timer save_timer;
@@ -242,16 +277,31 @@ TENON_INLINE bool monitored_session::state::reopen_where_interrupted() {
     return true;
 }
 
+TENON_INLINE bool monitored_session::state::can_compute(const any_tensor& x) const {
+    if (!to_come) return true;
+    std::vector<std::pair<const node*, int>> key;
+    for (const fed_value& f : to_come->feeds) key.emplace_back(f.tensor.node(), f.tensor.index());
+    key.emplace_back(nullptr, 0);
+    for (const any_tensor& t : to_come->fetches) key.emplace_back(t.node(), t.index());
+    for (const operation& o : to_come->targets) key.emplace_back(o.node(), 0);
+    key.emplace_back(x.node(), x.index());
+    const auto [at, is_new] = known.try_emplace(std::move(key));
+    if (is_new) at->second = detail::can_compute(*to_come, x);
+    return at->second;
+}
+
 // What was asked for, then what each hook fetches, then the global step.
 TENON_INLINE std::vector<any_array> monitored_session::state::run_once(const detail::run_request& r,
                                                                        std::vector<std::size_t>& counts, bool& begun) {
     std::vector<any_tensor> fetches = r.fetches;
     counts.clear();
+    to_come = &r;
     for (const auto& h : options.hooks) {
         const std::vector<any_tensor> more = h->before_run(*this);
         counts.push_back(more.size());
         fetches.insert(fetches.end(), more.begin(), more.end());
     }
+    to_come = nullptr;
     fetches.insert(fetches.end(), global.begin(), global.end());
     std::vector<fed_value> feeds;
     for (const fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});

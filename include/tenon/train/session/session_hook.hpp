@@ -27,6 +27,9 @@ public:
     virtual std::int64_t step() const = 0;
     /// Seconds, of the monitored session's clock.
     virtual double now() const = 0;
+    /// In before_run: whether the step that is to come can compute x, too, since all that this is computed of is fed to it, or taken by it from
+    /// queues and iterators anyway.
+    virtual bool can_compute(const any_tensor& x) const { return (void)x, true; }
 };
 
 /// Called by the thread that runs the steps, in the order in which the hooks were given. What it throws passes on.
@@ -62,9 +65,10 @@ using hook_log = shared_function<void(const std::string& line)>;
 /// Stops when the global step is `last` or more.
 std::shared_ptr<session_hook> stop_at_step(std::int64_t last);
 /// Lines such as "step 700: loss = 0.25, accuracy = 0.9", in the first step and then by the period; every 100 steps, where none is
-/// given. The values are those that the step computes.
+/// given. The values are those that the step computes; of steps that cannot (hook_context::can_compute) there are no lines.
 std::shared_ptr<session_hook> log_tensors(std::vector<any_tensor> tensors, hook_period every = {}, hook_log to = {});
-/// A step whose `loss` is not a number, or infinite, is a failed_precondition_error that names it; with `stop`, it ends the steps.
+/// A step whose `loss` is not a number, or infinite, is a failed_precondition_error that names it; with `stop`, it ends the steps. It looks at steps
+/// that can compute the loss (hook_context::can_compute).
 std::shared_ptr<session_hook> nan_guard(const any_tensor& loss, bool stop = false);
 namespace detail {
 struct give_the_tensor_not_its_name {};
@@ -76,6 +80,8 @@ std::shared_ptr<session_hook> step_rate(hook_period every = {}, hook_log to = {}
 namespace detail {
 /// Every 100 steps where none is given; invalid_argument_error, of `whose`, for numbers below 0.
 hook_period checked_period(hook_period p, const char* whose);
+/// hook_context::can_compute, of all.
+bool can_compute_all(const hook_context& c, const std::vector<any_tensor>& all);
 /// Asks and remembers when something was done.
 class hook_timer {
 public:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -27,6 +28,10 @@ TENON_INLINE hook_period checked_period(hook_period p, const char* whose) {
 inline void tell(const hook_log& to, const std::string& line) {
     if (to) to(line);
     else std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+TENON_INLINE bool can_compute_all(const hook_context& c, const std::vector<any_tensor>& all) {
+    return std::all_of(all.begin(), all.end(), [&](const any_tensor& x) { return c.can_compute(x); });
 }
 
 inline std::string steps_per_second(double rate) {
@@ -65,7 +70,7 @@ struct log_hook final : session_hook {
         for (const any_tensor& x : tensors) require_node(x.node(), "log_tensors: a tensor");
     }
     std::vector<any_tensor> before_run(hook_context& c) override {
-        is_due = timer.due(c.step() + 1, c.now());
+        is_due = timer.due(c.step() + 1, c.now()) && can_compute_all(c, tensors);
         return is_due ? tensors : std::vector<any_tensor>();
     }
     void after_run(hook_context& c, const std::vector<any_array>& fetched) override {
@@ -88,8 +93,11 @@ struct nan_hook final : session_hook {
             throw invalid_argument_error("nan_guard: " + loss.name() + " is " + to_string(loss.type()) +
                                          "; give it a floating tensor");
     }
-    std::vector<any_tensor> before_run(hook_context&) override { return {loss}; }
+    std::vector<any_tensor> before_run(hook_context& c) override {
+        return c.can_compute(loss) ? std::vector{loss} : std::vector<any_tensor>();
+    }
     void after_run(hook_context& c, const std::vector<any_array>& fetched) override {
+        if (fetched.empty()) return;
         const any_array& a = fetched[0];
         bool good = true;
         with_element(a.element(), [&]<class T>(const T&) {
