@@ -331,10 +331,7 @@ TENON_INLINE benchmark_report benchmark_report::from_json(const std::string& tex
 }
 
 TENON_INLINE void benchmark_report::save(const std::string& path) const {
-    const std::string text = to_json();
-    detail::output_file file("benchmark_report::save", path);
-    file.write(text.data(), text.size());
-    file.commit();
+    detail::text_to_file("benchmark_report::save", path, to_json());
 }
 
 TENON_INLINE benchmark_report benchmark_report::load(const std::string& path) {

@@ -112,10 +112,8 @@ TENON_INLINE std::string onnx_bytes(session& s, const std::vector<named_tensor>&
 }
 TENON_INLINE void write_onnx(session& s, const std::string& path, const std::vector<named_tensor>& inputs,
                              const std::vector<named_tensor>& outputs, const onnx_write_options& o) {
-    const std::string bytes = detail::onnx::write_model(s, inputs, outputs, o, "write_onnx: '" + path + "'");
-    detail::output_file file("write_onnx", path);
-    file.write(bytes.data(), bytes.size());
-    file.commit();
+    detail::text_to_file("write_onnx", path,
+                         detail::onnx::write_model(s, inputs, outputs, o, "write_onnx: '" + path + "'"));
 }
 
 } // namespace tenon

@@ -84,7 +84,7 @@ TEST_CASE("a trace as text: a line for each run, in the order in which they bega
                          "       5.50        1.00  GPU:0           second (exp)\n");
 }
 
-TEST_CASE_FIXTURE(in_folder, "a trace is saved as a file; where it cannot be, unavailable_error names the file") {
+TEST_CASE_FIXTURE(in_folder, "a trace is saved as a file, whole or not at all; where it cannot be, an error says why") {
     tn::trace t;
     t.add("node \"quoted\"", "op", "CPU:0", 1000, 3000);
     t.save(folder / "trace.json");
@@ -92,7 +92,14 @@ TEST_CASE_FIXTURE(in_folder, "a trace is saved as a file; where it cannot be, un
     CHECK(spans_of(t).size() == 1);
     CHECK(read == nlohmann::json::parse(t.to_json()));
     const std::string missing = folder / "no/such/folder/trace.json";
-    CHECK_ERROR(tn::unavailable_error, missing, t.save(missing));
+    CHECK_ERROR(tn::not_found_error, "trace::save: '" + missing + "': No such file or directory", t.save(missing));
+    // It is another file now, so whoever reads the old one reads all of it.
+    const std::string path = folder / "trace.json";
+    std::filesystem::create_hard_link(path, folder / "before.json");
+    t.add("other", "op", "CPU:0", 4000, 5000);
+    t.save(path);
+    CHECK(nlohmann::json::parse(read_bytes(folder / "before.json")) == read);
+    CHECK(nlohmann::json::parse(read_bytes(path)) == nlohmann::json::parse(t.to_json()));
 }
 
 TEST_CASE_FIXTURE(in_graph, "a trace that is taken away is written to no more: set_trace waits for the steps that do") {

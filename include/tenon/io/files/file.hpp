@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
 
@@ -66,6 +67,9 @@ private:
     std::string partial_;
     int descriptor_ = -1; // -1 from commit() on
 };
+
+/// Writes this text into a file so.
+void text_to_file(const char* what, const std::string& path, std::string_view text);
 
 /// A file as read-only memory. Empty files have a null data().
 class mapped_file {

@@ -175,6 +175,12 @@ TENON_INLINE void output_file::commit() {
     }
 }
 
+TENON_INLINE void text_to_file(const char* what, const std::string& path, std::string_view text) {
+    output_file file(what, path);
+    file.write(text.data(), text.size());
+    file.commit();
+}
+
 TENON_INLINE mapped_file::mapped_file(const char* what, const std::string& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) throw_file_error(what, path, errno);

@@ -195,10 +195,7 @@ struct write_file_kernel final : guarded_file_kernel {
         guarded(r, [&] { write(r); });
     }
     void write(const kernel_run& r) const {
-        output_file file(op.c_str(), files.resolve(op, *r.input<std::string>(0), true));
-        const std::string& text = *r.input<std::string>(1);
-        file.write(text.data(), text.size());
-        file.commit();
+        text_to_file(op.c_str(), files.resolve(op, *r.input<std::string>(0), true), *r.input<std::string>(1));
     }
 };
 

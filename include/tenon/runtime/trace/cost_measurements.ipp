@@ -266,10 +266,7 @@ TENON_INLINE cost_measurements cost_measurements::from_json(const std::string& t
 }
 
 TENON_INLINE void cost_measurements::save(const std::string& path) const {
-    const std::string text = to_json();
-    detail::output_file file("cost_measurements::save", path);
-    file.write(text.data(), text.size());
-    file.commit();
+    detail::text_to_file("cost_measurements::save", path, to_json());
 }
 
 TENON_INLINE cost_measurements cost_measurements::load(const std::string& path) {

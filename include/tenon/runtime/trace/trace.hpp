@@ -62,7 +62,7 @@ public:
     /// what receives it ("ph": "s" and "f"), whose args say bytes and both tasks; what receives is shown from when the value is on
     /// its way, and its args say since when it was waited for ("waited_us").
     std::string to_json() const;
-    /// Writes to_json() to a file; throws unavailable_error when that fails.
+    /// Writes to_json() to a file, which appears whole or not at all; throws what the file system says.
     void save(const std::string& path) const;
 
     /// For those that carry it between processes: what there is, all of it of one step, as an answer to what was asked at `began` and

@@ -11,6 +11,7 @@
 
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/io/files/file.hpp>
 #include <tenon/runtime/trace/trace.hpp>
 #include <tenon/runtime/trace/trace_clocks.hpp>
 #include <tenon/runtime/trace/trace_record.hpp>
@@ -240,12 +241,7 @@ TENON_INLINE std::string trace::to_json() const {
     return state_->picture();
 }
 
-TENON_INLINE void trace::save(const std::string& path) const {
-    const std::string text = to_json();
-    std::FILE* f = std::fopen(path.c_str(), "wb");
-    const bool good = f && std::fwrite(text.data(), 1, text.size(), f) == text.size();
-    if ((f && std::fclose(f) != 0) || !good) throw unavailable_error("trace: cannot write " + path);
-}
+TENON_INLINE void trace::save(const std::string& path) const { detail::text_to_file("trace::save", path, to_json()); }
 
 TENON_INLINE std::string detail::traced_task(const device_name& full) {
     if (full.job.empty() || full.task < 0 || (full.job == "localhost" && full.task == 0)) return {};
