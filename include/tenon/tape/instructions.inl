@@ -95,9 +95,9 @@ TENON_BINARY(add, number, g, g)
 TENON_BINARY(subtract, number, g, -g)
 TENON_BINARY(multiply, number, g * b, g * a)
 TENON_BINARY(divide, number, g / b, -(g / b * y))
-// How often b is taken away from a, which a / b, rounded, does not tell: 1 % 0.1 is 1 - 9 * 0.1.
-TENON_BINARY(mod, number, g, -(g * round((a - y) / b)))
-TENON_BINARY(fmod, number, g, -(g * round((a - y) / b)))
+// How often b is taken away from a, which a / b, rounded, does not tell: 1 % 0.1 is 1 - 9 * 0.1. Of 0 that is infinitely often.
+TENON_BINARY(mod, number, g, -(g * round(select(b == 0, a, a - y) / b)))
+TENON_BINARY(fmod, number, g, -(g * round(select(b == 0, a, a - y) / b)))
 TENON_BINARY(minimum, number, select(a <= b, g, 0), select(a > b, g, 0))
 TENON_BINARY(maximum, number, select(a >= b, g, 0), select(a < b, g, 0))
 TENON_TERNARY(fma, number, g * b, g * a, g)

@@ -321,6 +321,17 @@ TEST_CASE("the slope of a remainder counts as often as it was taken away, also w
     CHECK(slopes_at(fmods, 1, 0.1).b == -9);
     CHECK(slopes_at(fmods, -1, 0.1).b == 9);
     CHECK(slopes_at(fmods, 3, std::numeric_limits<double>::infinity()).b == 0);
+    // Where nothing can be taken away, as PyTorch 2 has it.
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    for (const double a : {3.0, -3.0})
+        for (const double zero : {0.0, -0.0}) {
+            const double slope = std::signbit(a) == std::signbit(zero) ? -inf : inf;
+            CHECK(slopes_at(mods, a, zero).a == 1);
+            CHECK(slopes_at(mods, a, zero).b == slope);
+            CHECK(slopes_at(fmods, a, zero).a == 1);
+            CHECK(slopes_at(fmods, a, zero).b == slope);
+        }
+    CHECK(std::isnan(slopes_at(fmods, 0, 0).b));
 }
 
 TEST_CASE("slopes of pow are finite for an exponent of 0 and a base that is not positive") {
