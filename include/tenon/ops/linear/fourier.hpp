@@ -13,8 +13,9 @@
 ///
 ///     fft:  y[k] = sum over j of x[j] exp(-2 pi i j k / n)        ifft: x[j] = 1 / n sum over k of y[k] exp(2 pi i j k / n)
 ///
-/// rfft gives the first n / 2 + 1 numbers of fft; the others are their conjugates, and irfft takes them to be so. Over several dimensions:
-/// one after another. As NumPy's functions of these names. Gradients are transforms of the other direction.
+/// rfft gives the first n / 2 + 1 numbers of fft; the others are their conjugates, and irfft takes them to be so: of m numbers it makes n = 2 m - 2
+/// real ones, or n = 2 m - 1 where that is said, and divides by n. Over several dimensions: one after another. As NumPy's functions of these names.
+/// Gradients are transforms of the other direction.
 
 namespace tenon {
 
@@ -200,7 +201,8 @@ template <int Dims = 1, OperandOrIllShaped X> auto rfft(const X& x, called_from 
         return detail::op_result_t<detail::rfft_rule, how, 0, void, detail::operand_of_t<X>>::unchecked(
             untyped::rfft(detail::as_tensor(x), Dims));
 }
-/// What rfft was made of: [.., m, 2] -> [.., N], where N is 2 m - 2 unless it is said.
+/// What rfft was made of: [.., m, 2] -> [.., N], divided by N and by the sizes of the other Dims - 1 dimensions. N is 2 m - 2 unless it is said, as
+/// it must be where rfft was of an odd number, 2 m - 1.
 template <int Dims = 1, std::int64_t N = 0, OperandOrIllShaped X> auto irfft(const X& y, called_from here = caller()) {
     const making made(here);
     using how = detail::constant_attributes<detail::fourier_attributes{Dims, N}>;
