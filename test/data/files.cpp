@@ -3,6 +3,7 @@
 #include <tenon/data/csv.hpp>
 #include <tenon/input.hpp>
 
+#include "child_program.hpp"
 #include "tests.hpp"
 #include "data/silent_pipe.hpp"
 
@@ -249,4 +250,43 @@ TEST_CASE("SEMANTICS 38: who leaves a loop does not wait for a pipe that gives n
     const auto waiting = step.start();
     s.close();
     CHECK_THROWS_AS((void)waiting.get(), tn::error);
+}
+
+namespace {
+constexpr const char* cache_maker = "the program that makes a cache until it is killed";
+auto squares(const std::string& path) {
+    return tn::data::range(1000).map_host([](std::int64_t x) { return x * x; }).cache(path);
+}
+} // namespace
+
+TEST_CASE("the program that makes a cache until it is killed" * doctest::skip()) {
+    const char* const path = child_program::task();
+    if (!path) return; // nobody asks for it
+    auto it = squares(path).iterate();
+    (void)it.next();
+    child_program::tell(); // that it has begun
+    while (it.next()) {
+    }
+    child_program::tell(); // that it has made it
+    for (;;) ::pause();
+}
+
+TEST_CASE_FIXTURE(in_folder,
+                  "a cache that two programs make at once is whole, whoever ends last, and is read meanwhile") {
+    const std::string path = folder / "kept";
+    const auto is_whole = [](auto& it) {
+        std::int64_t n = 0;
+        for (; const auto x = it.next(); ++n) CHECK(*x == n * n);
+        CHECK(n == 1000);
+    };
+    auto mine = squares(path).iterate(); // begins before the other has one
+    child_program other(cache_maker, path);
+    REQUIRE(other.told());
+    is_whole(mine);
+    auto reads = squares(path).iterate(); // one of the two, whole
+    REQUIRE(other.told());
+    is_whole(reads);
+    auto later = squares(path).iterate();
+    is_whole(later);
+    CHECK(folder.file_count() == 1);
 }
