@@ -132,7 +132,7 @@ bool peer_end::post(unsent& u, channel& of, later& l) {
     else if (u.m.arrays.size() > other_.arrays) wrong = more("arrays", u.m.arrays.size(), other_.arrays);
     if (u.incarnation != 0 && u.incarnation != incarnation_) {
         code = error_code::aborted;
-        wrong = "was restarted, and sessions from before are gone; the call was not sent: open a new session";
+        wrong = std::string(was_restarted) + "; the call was not sent" + open_new_session;
     }
     if (!wrong.empty()) {
         answer a = failure(code, name_ + " " + wrong, reason_of_end(code));

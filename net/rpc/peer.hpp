@@ -88,7 +88,7 @@ enum class peer_state {
 /// - when there was no contact for the lease: unavailable_error; it, and the next three, are a lost_task_error;
 /// - when the connection was lost, or none was there, and dials were refused for a heartbeat: unavailable_error;
 /// - when the peer gave the link up (this process was stopped past its lease) or said goodbye: unavailable_error;
-/// - when another incarnation answers: aborted_error, "... was restarted";
+/// - when another incarnation answers: aborted_error, "... was restarted, and sessions from before are gone";
 /// - when the handshake is refused for good (token, cluster, version, who it is): the error of that kind.
 /// Their messages name the peer and say, of calls that were sent, that it is unknown whether they took effect.
 class peer {

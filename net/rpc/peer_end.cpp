@@ -69,6 +69,7 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
     }
     ++attempt_; // what comes of the old one is not heard
     const std::string message = full_name() + " " + what;
+    const std::string then = what == was_restarted ? open_new_session : "";
     const bool goes_on = !closed_ && (code == error_code::unavailable || code == error_code::aborted);
     // What waits for the next link: what is for a life that this one was not with, of which others have heard first; and, where this
     // life may go on, notes that do no harm twice. One link at least has been ready between: nothing waits for ever.
@@ -96,9 +97,9 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
     for (auto i = calls_.begin(); i != calls_.end();) {
         if (!kept.contains(i->first)) {
             const bool was_sent = i->second.request != 0;
-            answer a = failure(
-                code, message + (was_sent ? "; whether the call took effect is unknown" : "; the call was not sent"),
-                reason_of_end(code));
+            const char* const effect =
+                was_sent ? "; whether the call took effect is unknown" : "; the call was not sent";
+            answer a = failure(code, message + effect + then, reason_of_end(code));
             a.unknown = was_sent;
             end_call(i->first, i->second, std::move(a), l);
         }
@@ -194,7 +195,7 @@ void peer_end::shake_hands(attempt& by, const message& m, time_point now, later&
     try {
         if (m.type == message_type::goodbye) {
             const goodbye g = read_goodbye(m.body);
-            if (established_ && g.code == error_code::aborted) die(g.code, "was restarted", now, l);
+            if (established_ && g.code == error_code::aborted) die(g.code, was_restarted, now, l);
             else die(g.code, "refuses the connection: " + g.why, now, l);
         } else if (phase_ == phase::greeting && m.type == message_type::challenge) challenged(m, now, l, out);
         else if (phase_ == phase::proving && m.type == message_type::ready) welcomed(by, m, now, l);
@@ -209,7 +210,7 @@ void peer_end::challenged(const message& m, time_point now, later& l, std::optio
     if (!options_.job.empty() && (c.job != options_.job || c.task != options_.task))
         return die(error_code::failed_precondition,
                    "is " + name_of(c.job, c.task) + ": check the addresses of the cluster", now, l);
-    if (established_ && c.incarnation != incarnation_) return die(error_code::aborted, "was restarted", now, l);
+    if (established_ && c.incarnation != incarnation_) return die(error_code::aborted, was_restarted, now, l);
     const std::string& token = options_.self.token;
     if (c.has_token != !token.empty())
         return die(error_code::permission_denied,

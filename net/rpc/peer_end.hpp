@@ -20,6 +20,10 @@ namespace tenon::net {
 
 answer failure(error_code code, std::string message, error_reason reason = error_reason::none);
 
+/// What is said of a call to a life of the peer that is over, before and behind what became of the call.
+inline constexpr char was_restarted[] = "was restarted, and sessions from before are gone";
+inline constexpr char open_new_session[] = ": open a new session";
+
 class peer_end final : public peer, public link_end {
 public:
     peer_end(transport& t, peer_options options);

@@ -110,9 +110,11 @@ TEST_CASE("calls: after a restart calls in flight fail with aborted, and the nex
         const auto waiting = w.call(echo_service::wait, "y");
         w.restart_bob();
         REQUIRE(w.wait(a));
-        CHECK(a->said() == "aborted: /job:ps/task:0 (bob:1) was restarted; whether the call took effect is unknown");
+        CHECK(a->said() == "aborted: /job:ps/task:0 (bob:1) was restarted, and sessions from before are gone; whether "
+                           "the call took effect is unknown: open a new session");
         REQUIRE(w.wait(waiting));
-        CHECK(waiting->said().find("aborted: /job:ps/task:0 (bob:1) was restarted; ") == 0);
+        CHECK(waiting->said().find(
+                  "aborted: /job:ps/task:0 (bob:1) was restarted, and sessions from before are gone; ") == 0);
         CHECK(w.said(echo_service::echo, "z") == "z");
         CHECK(w.caller->incarnation() == 23);
         CHECK(w.said(echo_service::echo, "for the old one", 60s, {}, 22) ==
@@ -156,7 +158,9 @@ TEST_CASE(
     w.net.work_for(500ms);
     w.restart_bob(23);
     REQUIRE(w.wait(before));
-    CHECK(before->said() == "aborted: /job:ps/task:0 (bob:1) was restarted; the call was not sent");
+    CHECK(before->said() ==
+          "aborted: /job:ps/task:0 (bob:1) was restarted, and sessions from before are gone; the call "
+          "was not sent: open a new session");
     REQUIRE(w.wait(next));
     CHECK(next->said() == "to the next one");
     CHECK(w.handler.count("noted a note to the next one") == 1);
