@@ -46,9 +46,9 @@ namespace detail {
 class changing_runs {
 public:
     explicit changing_runs(const operation& step) {
-        std::vector<const node*> next{step.node()};
+        std::vector<node*> next{step.node()};
         for (std::unordered_set<const node*> seen{step.node()}; !next.empty();) {
-            const node* const n = next.back();
+            node* const n = next.back();
             next.pop_back();
             if (n->op == &definition_of<ledger_await_op>())
                 throw invalid_argument_error(
@@ -56,7 +56,7 @@ public:
                     "over, and each would update the averages; give them to sync_replicas_options::average");
             if (n->op->is(op_flags::updates)) updates_.push_back(n);
             if (n->op != &definition_of<no_op_op>()) continue;
-            for (const node* c : n->controls)
+            for (node* c : n->controls)
                 if (seen.insert(c).second) next.push_back(c);
         }
         const std::vector<any_tensor> all = graph(step.node()->graph).collection(guarded_updates);
@@ -80,9 +80,16 @@ public:
         }
         return any;
     }
+    // What a run changes this variable with.
+    std::vector<node*> updates_of(const any_tensor& variable) const {
+        std::vector<node*> all;
+        for (node* n : updates_)
+            if (n->inputs[0].node == variable.node()) all.push_back(n);
+        return all;
+    }
 
 private:
-    std::vector<const node*> updates_;
+    std::vector<node*> updates_;
     std::unordered_map<const node*, any_tensor> guards_;
 };
 
@@ -119,13 +126,15 @@ TENON_INLINE operation moving_average::after(const operation& step, const std::v
         const element_type type = compute_type(v.element());
         const any_tensor average = detail::add_copy(v, "moving_average", type);
         state_->all.push_back({v, average, detail::add_slot(v, "held", v.type(), 0)});
-        const control_dependencies then(step); // reads what the step left
+        const any_tensor guard = runs.of({v});
+        // Reads what the step left; without waiting for other tasks both change in one stage, or neither does.
+        const control_dependencies then(guard.node() ? runs.updates_of(v) : std::vector{step.node()});
         const detail::owned_scope there(average);
         detail::tape_writer t;
         const detail::tape_value was = t.read(detail::current_value(average)), now = t.read(v);
         const detail::tape_value part =
             decay.node() ? 1 - t.cast(t.read(decay), type) : t.literal(1 - state_->decay, type);
-        t.write(chosen(t, runs.of({v}), multiply_add(part, now - was, was), was), type);
+        t.write(chosen(t, guard, multiply_add(part, now - was, was), was), type);
         all.push_back(untyped::assign(average, t.finish().front()).operation());
     }
     state_->in = state_->out = {};

@@ -14,7 +14,8 @@ namespace {
 // gradient is applied to one of them, or to one of them twice.
 struct model {
     model(int replica, int aggregate, int total, double rate = 0.125) :
-        sync(tn::gradient_descent(rate), {.aggregate = aggregate, .total = total, .replica = replica}) {
+        sync(tn::gradient_descent(rate),
+             {.aggregate = aggregate, .total = total, .replica = replica, .average = average}) {
         const auto dealt =
             tn::on(tn::replica_device_setter(2, {.worker_device = "/job:worker/task:" + std::to_string(replica)}));
         step.emplace(tn::global_step()); // on ps 0
@@ -23,7 +24,11 @@ struct model {
         x = tn::placeholder<double, tn::shape<>>("x");
         train = sync.minimize((sum(*v) + sum(*w)) * x);
     }
+    tn::tensor<double, tn::shape<3>> average_of(const tn::any_tensor& variable) const {
+        return tn::tensor<double, tn::shape<3>>::unchecked(average.of(variable));
+    }
     own_graph graph;
+    tn::moving_average average{0.5};
     tn::sync_replicas sync;
     std::optional<tn::variable_tensor<std::int64_t, tn::shape<>>> step;
     std::optional<tn::variable_tensor<double, tn::shape<3>>> v, w;
@@ -44,14 +49,19 @@ TEST_CASE("S41: replicas on two workers and two parameter servers give the steps
         model m(r, 2, 2);
         CHECK(m.v->node()->device.task != m.w->node()->device.task);
         tn::monitored_session s({.target = all.target("worker", r), .is_chief = r == 0, .hooks = {m.sync.hook()}});
-        double expected = 0;
+        double expected = 0, averaged = 0;
         for (int i = 0; i < steps; ++i) {
             CHECK(s.run(tn::feed(m.x, static_cast<double>(i + 8 * r)), m.train, m.sync.counted()).item());
             expected -= 0.125 * (i + 4);
+            averaged += 0.5 * (expected - averaged);
         }
-        auto [w, v, n] = s.session().run(*m.w, *m.v, *m.step);
+        auto [w, v, n, w_average, v_average] =
+            s.session().run(*m.w, *m.v, *m.step, m.average_of(*m.w), m.average_of(*m.v));
         CHECK(n.item() == steps);
-        for (int k = 0; k < 3; ++k) CHECK((w(k) == expected && v(k) == expected)); // numbers with few bits: exact
+        for (int k = 0; k < 3; ++k) { // numbers with few bits: exact
+            CHECK((w(k) == expected && v(k) == expected));
+            CHECK((w_average(k) == averaged && v_average(k) == averaged));
+        }
         s.close();
     });
 }
@@ -132,11 +142,13 @@ TEST_CASE("S41, 46, at random: servers are stopped and started again while repli
                 at.notify_all();
             });
             const auto still = m.sync.between_steps(s.session());
-            auto [w, v, n] = s.session().run(*m.w, *m.v, *m.step);
+            auto [w, v, n, w_average, v_average] =
+                s.session().run(*m.w, *m.v, *m.step, m.average_of(*m.w), m.average_of(*m.v));
             CHECK(n.item() >= steps);
             CHECK(s.session().run(m.sync.step()).item() == n.item()); // restored, too
-            for (int k = 0; k < 3; ++k) CHECK(w(k) == v(k));
+            for (int k = 0; k < 3; ++k) CHECK((w(k) == v(k) && w_average(k) == v_average(k)));
             CHECK(w(0) != 0);
+            CHECK(w_average(0) != 0);
         });
         over = true;
         at = steps;
