@@ -35,7 +35,7 @@ namespace tenon {
 struct shuffle_options {
     /// The same seed gives the same orders; 0: one is drawn from the system.
     std::uint64_t seed = 0;
-    /// Each time it is gone through, as in each round of repeat(), the order is another one.
+    /// In each round of repeat(), and in each epoch that has a number, as those of fit, the order is another one.
     bool reshuffle_each_epoch = true;
 };
 struct batching_options {
