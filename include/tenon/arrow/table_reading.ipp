@@ -3,6 +3,9 @@
 #include <tenon/arrow/table_reading.hpp>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/file_walk.hpp>
