@@ -14,7 +14,7 @@
 ///     const auto [x, y] = it.get_next();                        // tensors; the same ones whenever it is asked
 ///
 ///     const tn::iterator<...> it = tn::make_initializable_iterator(train);
-///     sess.run(it.initializer());                               // from the beginning, each time that it is run
+///     sess.run(it.initializer());                               // from the beginning, each time that it is run: for other orders repeat()
 ///
 ///     const tn::iterator<...> it;                               // of any data sets with these components
 ///     const auto to_train = it.make_initializer(train), to_test = it.make_initializer(test);

@@ -334,7 +334,7 @@ TENON_INLINE std::unique_ptr<element_stream> data_node::open(const data_options&
 TENON_INLINE std::unique_ptr<element_stream>
 data_node::open_epoch(const data_options& o, std::shared_ptr<pipeline>* kept, std::uint64_t number) const {
     *kept = std::make_shared<pipeline>(*this, o);
-    begin_with(has_rounds() ? number << 20 : number, **kept);
+    if (number > 0) begin_with(has_rounds() ? number << 20 : number, **kept); // else all begin so
     return std::make_unique<opened_data_set>(shared_from_this(), *kept);
 }
 
