@@ -15,6 +15,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/text/number_text.hpp>
+#include <tenon/ops/input/iterator.hpp>
 #include <tenon/ops/state/state.hpp>
 #include <tenon/train/checkpoint/saver.hpp>
 #include <tenon/train/optimize/compression.hpp>
@@ -80,7 +81,8 @@ inline bool can_compute(const run_request& asked, const any_tensor& x) {
     (void)all([](const node&) { return true; });
     next.push_back({x.node(), x.index()});
     return all([](const node& n) {
-        const bool takes = n.op->is(op_flags::stateful) && n.op->is(op_flags::waits);
+        const bool takes =
+            (n.op->is(op_flags::uses) && n.op->is(op_flags::waits)) || n.op == &definition_of<iterator_next_of_op>();
         return !n.op->is(op_flags::fed) && !takes;
     });
 }
