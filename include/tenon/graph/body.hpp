@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/graph/graph.hpp>
@@ -63,6 +64,8 @@ public:
     any_tensor add_argument(const tensor_type& type);
     /// A tensor of the body, or of a graph around it.
     any_tensor here(const any_tensor& t);
+    /// What stands here for tensors of the graph around, and which these are.
+    std::vector<std::pair<any_tensor, any_tensor>> captured() const;
     /// What one of two bodies gives, of such types. What is made of it is made twice, once for each, until it has sizes that do not depend on
     /// the choice, so that sizes are known before it runs; the results of this body have the same ones either way.
     std::vector<any_tensor> choose(body_choice c, const std::vector<tensor_type>& types);

@@ -182,6 +182,13 @@ TENON_INLINE any_tensor body_builder::add_argument(const tensor_type& type) {
     return arguments_.emplace_back(add_placeholder(type, "argument"));
 }
 
+TENON_INLINE std::vector<std::pair<any_tensor, any_tensor>> body_builder::captured() const {
+    std::vector<std::pair<any_tensor, any_tensor>> all;
+    for (std::size_t c = 0; c < captures_.size(); ++c)
+        if (captures_[c].node()) all.emplace_back(captures_[c], captured_[c]);
+    return all;
+}
+
 TENON_INLINE any_tensor body_builder::here(const any_tensor& t) {
     require_node(t.node(), "what a body of control flow gives");
     if (t.node()->graph == graph_.state()) return t;

@@ -30,7 +30,8 @@ struct gradients_rule {
 } // namespace detail
 
 /// The gradients of a scalar `loss` with respect to xs (any tensors it was computed from): a tuple of tensors,
-/// each of its x's element type and sizes. Zeros where x does not matter. All are floating.
+/// each of its x's element type and sizes. Zeros where x does not matter. All are floating. In the body of
+/// a loop, a scan or a cond an x may lie outside of it, where nothing else that the loss needs is computed of it.
 template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
     static_assert(sizeof...(Xs) > 0, "tenon::gradients: say with respect to what: gradients(loss, w, b)");
     using mistaken = std::tuple<detail::ill_shaped_for<Xs>...>;

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
+#include <tenon/graph/body.hpp>
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/graph/graph_state.inl>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/shape/assembly.hpp>
 #include <tenon/ops/shape/partition.hpp>
@@ -124,7 +128,46 @@ private:
     std::vector<gradient_sum> sums_;
 };
 
-TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
+// Nodes of one graph through which gradients flow to ys, and ys' own.
+inline std::set<const node*> with_gradients_to(const std::vector<any_tensor>& ys) {
+    std::set<const node*> seen;
+    std::vector<const node*> stack;
+    const auto add = [&](const node* n) {
+        const auto floats = [](const tensor_type& t) { return is_floating(t.element); };
+        if (std::any_of(n->outputs.begin(), n->outputs.end(), floats) && seen.insert(n).second) stack.push_back(n);
+    };
+    for (const any_tensor& y : ys) add(y.node());
+    while (!stack.empty()) {
+        const node* const n = stack.back();
+        stack.pop_back();
+        if (n->op->gradient)
+            for (const node_output& in : n->inputs) add(in.node);
+    }
+    return seen;
+}
+
+// What x is in the graph of ys, where that is the body of a loop, a scan or a cond, and x of a graph around it: gradients end there, and
+// so must all that ys have of x.
+inline any_tensor within_body(const std::vector<any_tensor>& ys, const any_tensor& x) {
+    const graph_state* const g = ys[0].node()->graph;
+    if (x.node()->graph == g || !g->builder) return x;
+    const any_tensor here = g->builder->here(x);
+    if (here.node()->graph != g) return x; // of another graph altogether
+    const std::set<const node*> inside = with_gradients_to(ys);
+    std::vector<any_tensor> used; // of the graph around
+    for (const auto& [t, around] : g->builder->captured())
+        if (t.node() != here.node() && inside.contains(t.node())) used.push_back(around);
+    if (used.empty()) return here;
+    const node* const there = within_body(used, x).node();
+    for (const any_tensor& u : used)
+        if (u.node() != there && with_gradients_to({u}).contains(there))
+            throw invalid_argument_error("gradients: in the body of a loop, a scan or a cond, in " + x.name() +
+                                         ", which lies outside, as does " + u.name() +
+                                         ", which is computed of it: compute that in the body, too");
+    return here;
+}
+
+TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& of,
                                                    std::vector<any_tensor> output_gradients,
                                                    const std::vector<any_tensor>& borders) {
     if (ys.empty()) return {};
@@ -134,9 +177,13 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
 
     // What reads rows of a variable in parts reads the parts.
     std::vector<std::vector<any_tensor>> parts;
-    std::vector<any_tensor> asked = xs;
-    for (const any_tensor& x : xs) {
+    std::vector<any_tensor> xs, asked;
+    for (const any_tensor& x : of) {
         parts.push_back(parts_of(x));
+        asked.push_back(xs.emplace_back(within_body(ys, x)));
+        if (xs.back().node() != x.node() && !parts.back().empty())
+            throw unimplemented_error("gradients: in the body of a loop, a scan or a cond, in " + x.name() +
+                                      ", which is in parts outside; make it in one piece");
         asked.insert(asked.end(), parts.back().begin(), parts.back().end());
     }
     const nodes_between between(ys, asked, borders);

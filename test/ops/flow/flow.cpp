@@ -263,6 +263,43 @@ TEST_CASE("control flow: on a simulated GPU bodies run there, as on the CPU, and
     CHECK(host.back() < host.front());
 }
 
+TEST_CASE_FIXTURE(in_graph, "control flow: gradients inside of a body in what lies outside, which it had as zeros") {
+    const auto x = placeholder<double, shape<batch, 2>>("x");
+    const auto w = constant({3.0, -2.0});
+    const auto square_of = [&](const auto& row) { return square(sum(row * w)); }; // its slope is 2 (row w) row
+    const auto each =
+        scan([&](const auto& n, const auto& row) { return std::pair(n, std::get<0>(gradients(square_of(row), w))); },
+             constant(0), x);
+    const auto nested = scan(
+        [&](const auto& n, const auto& row) {
+            const auto y = cond(
+                n == 0, [&] { return std::get<0>(gradients(square_of(row), w)); }, [&] { return w; });
+            return std::pair(n + 1, y);
+        },
+        constant(0), x);
+    const array<double> rows{{1, 2}, {3, 1}};
+    session s;
+    const auto [a, b, second] =
+        s.run(feed(x, rows.share()), each.second, nested.second, std::get<0>(gradients(sum(square(each.second)), w)));
+    CHECK(a == array<double, shape<batch, 2>>{{-2, -4}, {42, 14}});
+    CHECK(b == array<double, shape<batch, 2>>{{-2, -4}, {3, -2}});
+    // d/dw of sum over rows of 4 (row w)^2 |row|^2 is 8 (row w) |row|^2 row.
+    CHECK(second == array<double, shape<2>>{8 * (-1 * 5 * 1 + 7 * 10 * 3), 8 * (-1 * 5 * 2 + 7 * 10 * 1)});
+
+    const auto outer = identity(w * w, "outer");
+    const auto of_both = [&](const auto& n, const auto& row) {
+        return std::pair(n, std::get<0>(gradients(sum(row * w * outer), w)));
+    };
+    CHECK_ERROR(invalid_argument_error,
+                "which lies outside, as does outer, which is computed of it: compute that in the body, too",
+                scan(of_both, constant(0), x));
+    const auto fixed = stop_gradient(w * 1.0); // through which none flows
+    const auto of_one = scan(
+        [&](const auto& n, const auto& row) { return std::pair(n, std::get<0>(gradients(sum(row * w * fixed), w))); },
+        constant(0), x);
+    CHECK(s.run(feed(x, rows.share()), of_one.second) == array<double, shape<batch, 2>>{{3, -4}, {9, -2}});
+}
+
 TEST_CASE_FIXTURE(in_graph, "control flow: layers are made by the first step, and trained through all of them") {
     const auto cell = nn::dense<3>();
     const auto x = placeholder<float, shape<steps, batch, 3>>("x");
