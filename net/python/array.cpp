@@ -73,9 +73,17 @@ nb::object to_numpy(nb::handle self) {
 
 nb::object as_array(nb::handle self, nb::object dtype, nb::object copy) {
     const nb::object a = to_numpy(self);
-    if (dtype.is_none() && (copy.is_none() || !nb::cast<bool>(copy))) return a;
-    return a.attr("astype")(dtype.is_none() ? nb::object(a.attr("dtype")) : dtype,
-                            nb::arg("copy") = !copy.is_none() && nb::cast<bool>(copy));
+    const bool is_copied = !copy.is_none() && nb::cast<bool>(copy), may_copy = copy.is_none() || is_copied;
+    const element_type e = nb::cast<const held_array&>(self).values.element();
+    const nb::object as_asked =
+        dtype.is_none() && !is_copied
+            ? a
+            : a.attr("astype")(dtype.is_none() ? nb::object(a.attr("dtype")) : dtype, nb::arg("copy") = is_copied);
+    if (!may_copy && (e == element_type::string || e == element_type::bfloat16 || !as_asked.is(a)))
+        throw nb::value_error(("a tenon.Array of " + std::string(tenon::name_of(e)) +
+                               " becomes such an array of NumPy by a copy alone, which copy=False forbids")
+                                  .c_str());
+    return as_asked;
 }
 
 // Its one element as Python has it.
@@ -213,7 +221,7 @@ void add_array(nb::module_& m) {
         .def(
             "__eq__", [](nb::handle a, nb::handle b) { return compared(a, b, "__eq__"); }, "As NumPy: each element.")
         .def("__ne__", [](nb::handle a, nb::handle b) { return compared(a, b, "__ne__"); })
-        .def("__repr__", [](const held_array& h) { return "tenon.Array " + to_string(h.values); })
+        .def("__repr__", [](const held_array& h) { return shown_text("tenon.Array " + to_string(h.values)); })
         .attr("__hash__") = nb::none();
 }
 

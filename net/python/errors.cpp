@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include <net/python/values.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::python {
@@ -62,7 +63,7 @@ void translate(const std::exception_ptr& p, void*) {
         std::rethrow_exception(p);
     } catch (const error& e) {
         const std::size_t at = e.reason() == error_reason::end_of_data ? std::size(classes) : std::size_t(e.code());
-        const nb::object raised = nb::handle(made[at])(nb::str(e.what()));
+        const nb::object raised = nb::handle(made[at])(shown_text(e.what()));
         raised.attr("reason") = name_of(e.reason());
         PyErr_SetObject(made[at], raised.ptr());
     }

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -120,7 +122,8 @@ held_graph graph_of_text(const std::string& text, std::string origin) {
     return g;
 }
 
-held_graph read_graph(const std::string& path) {
+held_graph read_graph(const std::filesystem::path& file) {
+    const std::string path = file.string();
     std::string text;
     {
         const nb::gil_scoped_release others_go_on;
@@ -129,7 +132,7 @@ held_graph read_graph(const std::string& path) {
     return graph_of_text(text, path);
 }
 
-held_graph read_model(const std::string& path, bool variables,
+held_graph read_model(const std::filesystem::path& file, bool variables,
                       const std::map<std::string, std::vector<std::int64_t>>& sizes) {
     onnx_read_options o{.variables = variables};
     for (const auto& [name, of] : sizes) {
@@ -138,9 +141,9 @@ held_graph read_model(const std::string& path, bool variables,
         o.sizes[name] = e;
     }
     const nb::gil_scoped_release others_go_on;
-    held_graph g{graph(), {}, {}, path};
+    held_graph g{graph(), {}, {}, file.string()};
     const graph_scope there(g.of);
-    const onnx_model model = read_onnx(path, o);
+    const onnx_model model = read_onnx(file.string(), o);
     for (std::size_t i = 0; i < model.inputs.size(); ++i) g.inputs.emplace_back(model.input_names[i], model.inputs[i]);
     for (std::size_t i = 0; i < model.outputs.size(); ++i)
         g.outputs.emplace_back(model.output_names[i], model.outputs[i]);

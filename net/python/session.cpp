@@ -1,5 +1,9 @@
 #include <net/python/session.hpp>
 
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
 #include <nanobind/stl/string.h>
 
 #include <net/python/foreign.hpp>
@@ -255,7 +259,12 @@ void held_session::assign(nb::dict values) {
     free_put_aside();
 }
 
-std::string held_session::save(const std::string& path, std::int64_t step) {
+std::string held_session::save(const std::filesystem::path& file, std::int64_t step) {
+    const std::string path = file.string();
+    if (path.ends_with(".json"))
+        throw invalid_argument_error("save: '" + path +
+                                     "': a checkpoint is called PREFIX-STEP.json; give the prefix, '" +
+                                     path.substr(0, path.size() - 5) + "', or a name with .safetensors");
     const std::shared_ptr<session> s = live();
     if (!path.ends_with(".safetensors")) {
         saver& to = saver_of(path);
@@ -265,7 +274,8 @@ std::string held_session::save(const std::string& path, std::int64_t step) {
     return path;
 }
 
-nb::dict held_session::restore(const std::string& path, bool partial) {
+nb::dict held_session::restore(const std::filesystem::path& file, bool partial) {
+    const std::string path = file.string();
     const std::shared_ptr<session> s = live();
     restored_checkpoint r;
     r.path = path;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,8 +37,8 @@ public:
     /// The values of variables, of one moment on each task.
     nanobind::typed<nanobind::dict, nanobind::str, held_array> variables(nanobind::handle names);
     void assign(nanobind::dict values);
-    std::string save(const std::string& path, std::int64_t step);
-    nanobind::dict restore(const std::string& path, bool partial);
+    std::string save(const std::filesystem::path& file, std::int64_t step);
+    nanobind::dict restore(const std::filesystem::path& file, bool partial);
     std::vector<device_attributes> devices() const;
     void close();
     bool is_closed() const noexcept { return closed_; }

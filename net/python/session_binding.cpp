@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

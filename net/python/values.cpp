@@ -192,6 +192,12 @@ nb::tuple shape_of(const extents& e) {
     return nb::tuple(sizes);
 }
 
+nb::str shown_text(std::string_view text) {
+    PyObject* const s = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+    if (!s) throw nb::python_error();
+    return nb::steal<nb::str>(s);
+}
+
 element_type element_of_name(const std::string& name) {
     std::string known;
     for (int e = 1; e <= static_cast<int>(element_type::string); ++e) {

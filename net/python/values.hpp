@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nanobind/nanobind.h>
 
@@ -25,6 +26,9 @@ any_array array_of(nanobind::handle value, element_type type, const std::string&
 
 /// Nested lists of numbers; of texts str, whose bytes that are no UTF-8 are surrogates (as os.fsdecode makes them), or bytes.
 nanobind::object to_lists(const any_array& a, bool as_bytes = false);
+
+/// What is shown to people: bytes that are no UTF-8 as \xff.
+nanobind::str shown_text(std::string_view text);
 
 /// (2, 3): sizes as numbers, a named one as its name, one that only a step knows as None.
 nanobind::tuple shape_of(const extents& e);

@@ -1,11 +1,13 @@
 #include <net/python/weights.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -130,7 +132,7 @@ nb::list items(const weights& w) {
     return all;
 }
 
-void write(const std::string& path, nb::dict arrays, const safetensors_metadata& metadata) {
+void write(const std::filesystem::path& path, nb::dict arrays, const safetensors_metadata& metadata) {
     std::vector<std::pair<std::string, any_array>> all;
     for (const auto [name, value] : arrays) {
         auto n = nb::cast<std::string>(name);
@@ -140,7 +142,7 @@ void write(const std::string& path, nb::dict arrays, const safetensors_metadata&
     std::vector<named_array> named;
     for (const auto& [name, a] : all) named.push_back({name, a});
     const nb::gil_scoped_release others_go_on;
-    write_safetensors(path, named, metadata);
+    write_safetensors(path.string(), named, metadata);
 }
 
 } // namespace
@@ -164,9 +166,9 @@ void add_weights(nb::module_& m) {
         .def("__repr__", &weights::shown);
     m.def(
         "read_weights",
-        [](std::string path) {
+        [](const std::filesystem::path& path) {
             const nb::gil_scoped_release others_go_on;
-            return weights(std::move(path));
+            return weights(path.string());
         },
         nb::arg("path"),
         "What is in a .safetensors file, in a checkpoint (the path of its .json), or in the last checkpoint with a "

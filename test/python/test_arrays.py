@@ -124,6 +124,15 @@ class Memory(unittest.TestCase):
 
 
     @needs("ml_dtypes")
+    @unittest.skipIf(np.__version__ < "2", "NumPy 1 asks without copy=")
+    def test_what_is_to_be_no_copy_is_none_or_refused(self):
+        a = tenon.Array(np.ones(3, np.float32))
+        for dtype in (None, np.float32):
+            self.assertTrue(np.shares_memory(np.asarray(a, dtype=dtype, copy=False), np.from_dlpack(a)))
+        for given, dtype in ((a, np.float64), (tenon.Array([1.5], "bfloat16"), None), (tenon.Array(["a"]), None)):
+            with self.assertRaisesRegex(ValueError, "by a copy alone"):
+                np.asarray(given, dtype=dtype, copy=False)
+
     def test_bfloat16_of_numpy(self):
         import ml_dtypes
 
@@ -158,6 +167,7 @@ class Values(unittest.TestCase):
         self.assertEqual(a.numpy().dtype, object)
         self.assertEqual(a.numpy().tolist(), a.tolist())
         self.assertEqual(tenon.Array(np.array(["ab", "c"])).tolist(), ["ab", "c"])
+        self.assertEqual(repr(tenon.Array(["größer", b"\xff"])), 'tenon.Array string[2] ["größer", "\\xff"]')
         self.assertEqual(tenon.Array(np.array(["ab", "c"], dtype=object)).tolist(), ["ab", "c"])
 
     def test_what_is_refused(self):

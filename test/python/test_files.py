@@ -94,6 +94,7 @@ class Files(unittest.TestCase):
                                  ("damaged/model.json", tenon.DataLossError, "not as it was written")):
             with self.subTest(path), self.assertRaisesRegex(kind, says):
                 tenon.read_weights(path)
+        self.assertEqual(tenon.read_weights(pathlib.Path("weights.safetensors")).path, "weights.safetensors")
         with self.assertRaisesRegex(KeyError, 'weights.safetensors has no "w"; it has b1 global_step w1 w2'):
             tenon.read_weights("weights.safetensors")["w"]
         with self.assertRaisesRegex(ValueError, "string"):

@@ -69,6 +69,7 @@ class Graphs(unittest.TestCase):
     def test_what_is_refused(self):
         pathlib.Path("bad.json").write_text('{"format": "tenon graph", "version": 1, "nodes": [{"name": "a", "op": "teleport"}]}')
         pathlib.Path("cut.json").write_text('{"format": "tenon')
+        pathlib.Path("bytes.json").write_bytes(b"\xff\xfe")
         for what, kind, code, says in (
             (lambda: self.graph["w"], KeyError, "not_found", 'no node "w" among its .*; similar names: w1'),
             (lambda: self.graph["w1:7"], ValueError, "invalid_argument", "w1 has 2 outputs"),
@@ -77,6 +78,7 @@ class Graphs(unittest.TestCase):
             (lambda: tenon.read_graph("none.json"), KeyError, "not_found", "read_graph: 'none.json': No such file"),
             (lambda: tenon.read_graph("bad.json"), ValueError, "invalid_argument", "teleport"),
             (lambda: tenon.read_graph("cut.json"), tenon.DataLossError, "data_loss", ""),
+            (lambda: tenon.read_graph(pathlib.Path("bytes.json")), tenon.DataLossError, "data_loss", r"\\xff"),
             (lambda: tenon.read_onnx("model.json"), tenon.DataLossError, "data_loss", ""),
         ):
             with self.assertRaisesRegex(kind, says) as caught:

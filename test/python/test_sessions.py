@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import pathlib
 import signal
 import sys
 import threading
@@ -96,11 +97,11 @@ class Running(unittest.TestCase):
     def test_variables_are_assigned_saved_and_restored(self):
         self.sess.assign({"b1": [1, 2, 3, 4], "w2": np.ones((4, 1), np.float32)})
         self.assertEqual(self.sess.run("b1").tolist(), [1, 2, 3, 4])
-        self.assertEqual(self.sess.save("ours.safetensors"), "ours.safetensors")
+        self.assertEqual(self.sess.save(pathlib.Path("ours.safetensors")), "ours.safetensors")
         path = self.sess.save("ours/model", step=7) if os.path.isdir("ours") or not os.mkdir("ours") else None
         self.sess.initialize()
         self.assertEqual(self.sess.run("b1").tolist(), [0, 0, 0, 0])
-        for source in ("ours.safetensors", path, "ours/model"):
+        for source in ("ours.safetensors", path, "ours/model", pathlib.Path("ours.safetensors")):
             self.sess.assign({"b1": [0, 0, 0, 0]})
             self.assertEqual(sorted(self.sess.restore(source)["loaded"]), ["b1", "global_step", "w1", "w2"])
             self.assertEqual(self.sess.run("b1").tolist(), [1, 2, 3, 4])
@@ -110,6 +111,8 @@ class Running(unittest.TestCase):
         self.assertEqual(self.sess.run("b1").tolist(), [9, 9, 9, 9])
         with self.assertRaisesRegex(KeyError, "w1"):
             self.sess.restore("part.safetensors")
+        with self.assertRaisesRegex(ValueError, "give the prefix, 'ours/model-7', or"):
+            self.sess.save("ours/model-7.json")
 
     def test_what_a_step_takes_and_where_it_runs(self):
         feeds = {"x": self.x, "y": self.y}
