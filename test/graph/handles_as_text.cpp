@@ -31,6 +31,7 @@ TEST_CASE_FIXTURE(in_graph, "an expression is printed by its type, and becomes n
     const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const std::int64_t nodes = g.size();
     CHECK(text_of(exp(x) > 1.0f) == "expression: bool[batch, 784]");
+    CHECK(text_of((exp(x) > 1.0f).type()) == "bool[batch, 784]");
     CHECK(g.size() == nodes);
 }
 

@@ -289,6 +289,8 @@ public:
     operator B() const = delete; // nothing runs here: select(condition, a, b), or fetch it in a session
 
     static constexpr int rank() { return S::rank; }
+    /// As that of the tensor it becomes; it becomes no node by that.
+    static tensor_type type() { return {element_type_of<T>, S::extents}; }
     const Tree& tree() const& { return tree_; }
     Tree&& tree() && { return static_cast<Tree&&>(tree_); }
 
@@ -297,8 +299,8 @@ private:
 };
 
 /// What it is, as text: "expression: float[batch, 784]". It becomes no node by that.
-template <class T, class S, class Tree> std::ostream& operator<<(std::ostream& out, const expr<T, S, Tree>&) {
-    return detail::print_expression(out, {element_type_of<T>, S::extents});
+template <class T, class S, class Tree> std::ostream& operator<<(std::ostream& out, const expr<T, S, Tree>& e) {
+    return detail::print_expression(out, e.type());
 }
 
 namespace detail {
