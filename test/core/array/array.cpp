@@ -205,6 +205,9 @@ TEST_CASE("a view writes through, must be aligned, and must have as many values 
     CHECK(values[3] == 8.0F);
     CHECK_FALSE(a.is_unique());
     CHECK_THROWS_AS(array<float>::view(values, {3}), tn::invalid_argument_error);
+    using open = array<float, tn::shape<tn::dyn, 2>>; // sizes that the type leaves open, as when one is made
+    CHECK(open::view(values, 2).untyped() == array<float>::view(values, {2, 2}).untyped());
+    CHECK_THROWS_AS(open::view(values, 3), tn::invalid_argument_error);
     alignas(8) std::byte bytes[16]{};
     CHECK_THROWS_AS(any_array::view(bytes + 1, tn::element_type::float32, {2}), tn::invalid_argument_error);
 }

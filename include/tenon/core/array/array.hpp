@@ -431,6 +431,9 @@ public:
     static array view(std::span<T> values, const tenon::extents& sizes = S::extents) {
         return array(detail::viewed<T>(values, sizes));
     }
+    template <class... I>
+        requires(sizeof...(I) > 0 && sizeof...(I) == sizes_needed && (std::is_integral_v<I> && ...))
+    static array view(std::span<T> values, I... sizes) { return view(values, sizes_from(sizes...)); }
 
 private:
     template <class... I> static tenon::extents sizes_from(I... sizes) {
