@@ -152,7 +152,7 @@ template <class Body> auto result_of(Body& body) {
 /// Nodes made while it lives go to this graph; the scopes around it do not count.
 class graph_scope : detail::scope_base {
 public:
-    explicit graph_scope(const graph& g);
+    [[nodiscard]] explicit graph_scope(const graph& g);
 };
 
 namespace detail {
@@ -215,31 +215,32 @@ public:
 /// Prefixes the names of nodes made inside: "layer1/". A used prefix gets a number.
 class name_scope : detail::scope_base {
 public:
-    explicit name_scope(const std::string& name);
+    [[nodiscard]] explicit name_scope(const std::string& name);
 };
 
 /// Variables made inside are parted like this where they do not say it themselves (variable_options); what an optimiser keeps
 /// beside one is parted as that is.
 class partition_scope : detail::scope_base {
 public:
-    explicit partition_scope(const partitioned& how);
+    [[nodiscard]] explicit partition_scope(const partitioned& how);
 };
 
 /// Resources made inside live in this container.
 class container_scope : detail::scope_base {
 public:
-    explicit container_scope(const std::string& name);
+    [[nodiscard]] explicit container_scope(const std::string& name);
 };
 
 /// Nodes made while it lives run after the given operations and tensors (SEMANTICS 15).
 class control_dependencies : detail::scope_base {
 public:
-    template <class... N> explicit control_dependencies(const N&... nodes) : control_dependencies(of(nodes...)) {
+    template <class... N>
+    [[nodiscard]] explicit control_dependencies(const N&... nodes) : control_dependencies(of(nodes...)) {
         static_assert(((detail::HasNode<N> || std::is_same_v<N, ill_shaped>)&&...),
                       "tenon::control_dependencies: it takes the operations and tensors that run before");
     }
     /// As many as there are at run time.
-    explicit control_dependencies(const std::vector<node*>& nodes);
+    [[nodiscard]] explicit control_dependencies(const std::vector<node*>& nodes);
 
 private:
     template <class... N> static std::vector<node*> of(const N&... nodes) {
