@@ -34,6 +34,15 @@ bool is_main_thread() {
     return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
 }
 
+// RecursionError where a list has itself in it.
+struct one_deeper {
+    one_deeper() {
+        if (Py_EnterRecursiveCall(" in what is fetched")) throw nb::python_error();
+    }
+    ~one_deeper() { Py_LeaveRecursiveCall(); }
+    one_deeper(one_deeper&&) = delete;
+};
+
 nb::list names(const std::vector<std::string>& all) {
     nb::list l;
     for (const std::string& s : all) l.append(s);
@@ -94,6 +103,7 @@ held_session::fed held_session::feeds_of(nb::handle feeds) const {
 
 // Enters what is fetched, and gives the same with numbers in its place: that of a tensor among fetches, None for an operation.
 nb::object held_session::ask(nb::handle fetches, asked& to) const {
+    const one_deeper here;
     if (PyDict_Check(fetches.ptr())) {
         nb::dict d;
         for (const auto [key, what] : nb::borrow<nb::dict>(fetches)) d[key] = ask(what, to);

@@ -132,7 +132,10 @@ class Running(unittest.TestCase):
         run = self.sess.run
         fresh = tenon.Session(self.sess.graph)
         self.addCleanup(fresh.close)
+        within_itself = {}
+        within_itself["a"] = [within_itself]
         for what, kind, says in (
+            (lambda: run(within_itself), RecursionError, "in what is fetched"),
             (lambda: run("nobody"), KeyError, 'no node "nobody"'),
             (lambda: run("x", {"X": self.x}), KeyError, r'feeds: .*no node "X".*its placeholders are x: float\[batch, 3\], y: '),
             (lambda: run(self.names["guess"]), ValueError, r"placeholder x of type float\[batch, 3\] must be fed"),
