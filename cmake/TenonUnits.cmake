@@ -1,4 +1,4 @@
-# tenon_units(OUT [APART] SOURCE...)   sets OUT to translation units of up to ten sources each: of a part of the library, of a folder of tests and all
+# tenon_units(OUT [APART] SOURCE...)   sets OUT to translation units of up to twenty sources each: of a part of the library, of a folder of tests and all
 # below it, else of one folder. Most of what a source costs the compiler are headers and the standard library's templates, which a unit pays for once.
 # What is compiled for each instruction set takes long by itself, and is a unit of its own. A unit names its sources from where it is
 # itself: those of several copies of the project are the same, and compiled once. The global property tenon_unit_of_FILE, from the project's
@@ -33,7 +33,7 @@ function(tenon_units out)
         endif()
         if(NOT left_${part})
             set(unit_${part} "${into}/${name}.cpp")
-            set(left_${part} 10)
+            set(left_${part} 20)
             list(APPEND made "${unit_${part}}")
         endif()
         math(EXPR left_${part} "${left_${part}} - 1")

@@ -90,7 +90,7 @@ inline const std::vector<double> usual{-2.5, -1, -0.3, 0, 1e-3, 0.25, 0.5, 1, 1.
 inline const std::vector<double> positive{1e-3, 0.25, 0.5, 1, 1.75, 3, 40};
 inline const std::vector<double> special{-infinity, -1, -0.0, 0, 2, infinity, not_a_number};
 
-#define OF(f) [](const any_tensor& x) { return untyped::f(x); }
-#define OF2(f) [](const any_tensor& x, const any_tensor& y) { return untyped::f(x, y); }
+#define UNTYPED(f) [](const any_tensor& x) { return untyped::f(x); }
+#define UNTYPED2(f) [](const any_tensor& x, const any_tensor& y) { return untyped::f(x, y); }
 
 } // namespace elementwise_test
