@@ -319,6 +319,23 @@ TEST_CASE_FIXTURE(in_folder,
     CHECK(p.sess.run(p.w).item() == doctest::Approx(w + 1));
 }
 
+TEST_CASE_FIXTURE(in_folder, "fit: another program that saves under the same name is said, once") {
+    for (const bool is_there : {false, true}) {
+        problem p;
+        std::vector<std::string> lines;
+        tn::fit_options o{.epochs = 5, .checkpoint = folder / "m", .resume = false, .log = [&](const std::string& l) {
+                              lines.push_back(l);
+                          }};
+        o.after_epoch.push_back([&](tn::fit_progress& e) {
+            if (is_there && e.epoch.epoch > 1) (void)tn::saver(folder / "m").save(e.in, e.epoch.epoch - 1);
+        });
+        (void)tn::fit(p.sess, o, p.step(), of({{1.0}}));
+        CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& l) {
+                  return contains(l, "another program saves checkpoints of '");
+              }) == is_there);
+    }
+}
+
 TEST_CASE_FIXTURE(in_folder, "fit: where nobody counts steps, checkpoints are told apart nevertheless") {
     const auto data = [](int epoch) { return of({{static_cast<double>(epoch)}}); };
     const auto run = [&](int epochs) {

@@ -71,7 +71,7 @@ struct fit_options {
     /// checkpoints have: save_variables() writes the best.
     bool restore_best = true;
     /// Saved before the first epoch and after every one, as of a saver, "run/model", with the number of epochs, in the variable "fit_epochs"; and in the
-    /// middle of one that a callback or a signal ends. Empty: nothing is.
+    /// middle of one that a callback or a signal ends. Empty: nothing is. Of one training at a time: where another one saves there, too, a line says so.
     std::string checkpoint{};
     int keep = 3; ///< checkpoints, and beside them the best epoch's
     /// Goes on where the last one is, where there is one; of an epoch that was left in its middle it leaves out the rows that were had. The best

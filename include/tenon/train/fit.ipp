@@ -203,12 +203,12 @@ inline void initialize_for_fit(session& s, const any_tensor& done) {
 // What a training keeps: the best epoch's variables, and checkpoints.
 class fit_keeper {
 public:
-    fit_keeper(session& s, const fit_options& o, const any_tensor& done) :
-        s_(s), o_(o), done_(done), best_(graph(done.node()->graph), done) {
+    fit_keeper(session& s, const fit_options& o, const any_tensor& done, function_ref<void(const std::string&)> say) :
+        s_(s), o_(o), done_(done), say_(say), best_(graph(done.node()->graph), done) {
         if (!o.checkpoint.empty()) saver_.emplace(o.checkpoint, saver_options{.keep = o.keep});
     }
-    // How many epochs there were before; `say` where a checkpoint goes on.
-    std::int64_t begin(fit_state& state, bool validates, function_ref<void(const std::string&)> say) {
+    // How many epochs there were before; says where a checkpoint goes on.
+    std::int64_t begin(fit_state& state, bool validates) {
         const std::vector<std::string> all = saver_ && o_.resume ? saver_->checkpoints(s_) : std::vector<std::string>();
         if (all.empty()) {
             initialize_for_fit(s_, done_);
@@ -240,9 +240,9 @@ public:
         }
         saved_step_ = last.step;
         const std::int64_t before = s_.run_untyped({}, {done_})[0].data<std::int64_t>()[0];
-        say("goes on after epoch " + std::to_string(before) +
-            (state.steps > 0 ? " and " + std::to_string(state.steps) + " steps" : ""));
-        if (!forgotten.empty()) say("the best of those epochs is not known: " + forgotten);
+        say_("goes on after epoch " + std::to_string(before) +
+             (state.steps > 0 ? " and " + std::to_string(state.steps) + " steps" : ""));
+        if (!forgotten.empty()) say_("the best of those epochs is not known: " + forgotten);
         return before;
     }
     void keep_best() {
@@ -258,18 +258,37 @@ public:
         const std::int64_t step = global.empty() ? 0 : s_.run_untyped({}, global)[0].data<std::int64_t>()[0];
         saved_step_ = std::max(step, saved_step_ + 1); // no two have one name, also where nobody counts steps
         if (state.best.epoch == epoch) state.best_step = saved_step_;
-        saver_->save(s_, saved_step_,
-                     {.metadata = state.texts(), .stays = state.best.epoch > 0 ? path(state.best_step) : ""});
+        look_for_others();
+        saved_id_ = saver_
+                        ->save(s_, saved_step_,
+                               {.metadata = state.texts(), .stays = state.best.epoch > 0 ? path(state.best_step) : ""})
+                        .manifest.id;
     }
 
 private:
+    // Says once that the last checkpoint is not the one that was saved last.
+    void look_for_others() {
+        if (saved_id_.empty() || others_are_told_) return;
+        try {
+            const std::vector<std::string> all = saver_->checkpoints(s_);
+            others_are_told_ = !all.empty() && saver_->manifest(s_, all.back()).id != saved_id_;
+        } catch (const error&) { // the save that follows tells of it, or finds another one
+        }
+        if (others_are_told_)
+            say_("another program saves checkpoints of '" + o_.checkpoint +
+                 "', too: whoever is started again goes on with the last of either; give each training a path of its "
+                 "own");
+    }
     std::string path(std::int64_t step) const { return o_.checkpoint + "-" + std::to_string(step) + ".json"; }
     session& s_;
     const fit_options& o_;
     any_tensor done_;
+    function_ref<void(const std::string&)> say_;
     kept_variables best_;
     std::optional<saver> saver_;
     std::int64_t saved_step_ = -1;
+    std::string saved_id_{}; // of the last one
+    bool others_are_told_ = false;
 };
 
 // What tells which epoch is better: "loss, accuracy; the least accuracy of validation".
@@ -289,8 +308,8 @@ TENON_INLINE fit_history fit(session& s, const fit_options& o, data_pass train, 
         else std::fprintf(stderr, "%s\n", line.c_str());
     };
     fit_state state{.measured = said_measure(o, watched, validate != nullptr)};
-    fit_keeper keeper(s, o, done);
-    const std::int64_t before = keeper.begin(state, validate != nullptr, say);
+    fit_keeper keeper(s, o, done, say);
+    const std::int64_t before = keeper.begin(state, validate != nullptr);
 
     fit_history history{o.metrics, {}, state.best.epoch, false, state.best};
     // Whether epochs are no better for so long that it ends.
