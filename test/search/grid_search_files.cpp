@@ -79,6 +79,9 @@ TEST_CASE_FIXTURE(in_folder, "a file of another grid is refused by name, a damag
     const std::size_t second = good.find('\n') + 1;
     write_bytes(file, good.substr(0, second) + "{\"point\": 7}\n" + good.substr(second));
     CHECK_ERROR(tn::data_loss_error, "damaged in line 2", open(numbers({1, 2, 3}), {.name = "three"}));
+    write_bytes(file, "rate\n");
+    CHECK_ERROR(tn::data_loss_error, "damaged in line 1: its text: it is no JSON",
+                open(numbers({1, 2, 3}), {.name = "three"}));
     for (const char* other : {"rate,score\n0.1,0.5\n", "some text", "{\"format\": \"tenon checkpoint\"}\n"}) {
         write_bytes(file, other);
         CHECK_THROWS_AS((void)open(numbers({1, 2, 3}), {.name = "three"}), tn::data_loss_error);

@@ -164,7 +164,7 @@ TENON_INLINE grid_file_content read_grid_file(const std::string& path, const gri
         ++line;
         std::optional<grid_identity> other;
         try {
-            const json_value v = parse_json(text.substr(c.whole, end - c.whole), "it");
+            const json_value v = parse_json(text.substr(c.whole, end - c.whole), "its text");
             if (line > 1) c.outcomes.push_back(grid_lines::outcome_of(v, of));
             else {
                 auto [there, id] = grid_lines::header_of(v);
