@@ -290,8 +290,7 @@ TEST_CASE_FIXTURE(in_graph, "control flow: gradients inside of a body in what li
     const auto of_both = [&](const auto& n, const auto& row) {
         return std::pair(n, std::get<0>(gradients(sum(row * w * outer), w)));
     };
-    CHECK_ERROR(invalid_argument_error,
-                "which lies outside, as does outer, which is computed of it: compute that in the body, too",
+    CHECK_ERROR(invalid_argument_error, "and so does outer, which is computed of it; compute outer in the body, too",
                 scan(of_both, constant(0), x));
     const auto fixed = stop_gradient(w * 1.0); // through which none flows
     const auto of_one = scan(
