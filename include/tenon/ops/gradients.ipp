@@ -162,7 +162,7 @@ inline any_tensor within_body(const std::vector<any_tensor>& ys, const any_tenso
     for (const any_tensor& u : used)
         if (u.node() != there && with_gradients_to({u}).contains(there))
             throw invalid_argument_error(
-                "gradients: " + x.name() + " lies outside of this body of a loop, a scan or a cond, " + "and so does " +
+                "gradients: " + x.name() + " lies outside of this body of a loop, a scan or a cond, and so does " +
                 u.name() + ", which is computed of it; compute " + u.name() + " in the body, too");
     return here;
 }
@@ -182,9 +182,9 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         parts.push_back(parts_of(x));
         asked.push_back(xs.emplace_back(within_body(ys, x)));
         if (xs.back().node() != x.node() && !parts.back().empty())
-            throw unimplemented_error("gradients: " + x.name() +
-                                      " lies outside of this body of a loop, a scan or a cond, " +
-                                      "and is in parts; make it in one piece");
+            throw unimplemented_error(
+                "gradients: " + x.name() +
+                " lies outside of this body of a loop, a scan or a cond, and is in parts; make it in one piece");
         asked.insert(asked.end(), parts.back().begin(), parts.back().end());
     }
     const nodes_between between(ys, asked, borders);
