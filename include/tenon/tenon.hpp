@@ -78,6 +78,7 @@
 #include <tenon/ops/flow/while_loop.hpp>   // a body that is repeated while a value says so
 #include <tenon/ops/hints.hpp>             // what to write where sum(x, 1) does not compile
 #include <tenon/ops/elementwise/hints.hpp> // and where exp(1.0) does not
+#include <tenon/ops/usage.hpp>             // and how solve(a) is called
 
 #include <tenon/memory/memory_policy.hpp>             // how much of a device's memory is used
 #include <tenon/runtime/device/device_attributes.hpp> // the devices there are

@@ -50,6 +50,9 @@ template <class... R> struct tensors_of_result<std::tuple<R...>> {
     static constexpr bool good = sizeof...(R) > 0 && ((Operand<R> && !std::is_same_v<R, ill_shaped>)&&...);
     static constexpr bool ill = (std::is_same_v<R, ill_shaped> || ...);
 };
+template <class A, class B> struct tensors_of_result<std::pair<A, B>> {
+    static constexpr bool good = false, ill = false;
+};
 template <class R> struct data_set_of_tensors {
     using type = typename data_set_of_operands<operand_list<operand_of_t<R>>>::type;
 };

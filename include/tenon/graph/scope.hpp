@@ -282,6 +282,14 @@ template <class Body> auto on(const device_name& device, Body&& body) {
         return detail::result_of(body);
     }
 }
+// A function of something else, or that gives no device: worse than what takes the argument as it is.
+template <auto..., class X = void> ill_shaped on(detail::any_argument, detail::any_argument = {}) {
+    static_assert(
+        detail::is_mistake<X>,
+        "tenon::on: a device, \"/gpu:0\", or a function of a placed_op that gives one: on([](const placed_op&) "
+        "{ return \"/cpu:0\"; }); behind it what is made there: [&] { return x * 2.0f; }");
+    return {};
+}
 template <std::integral Number, class... Body> ill_shaped on(Number, const Body&...) {
     static_assert(detail::is_mistake<Number>, "tenon::on: a device has a name: on(\"/gpu:0\")");
     return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <tuple>
 
 #include <tenon/core/check.hpp>
@@ -234,6 +235,13 @@ template <class T, Shape S, detail::Typed X> auto as(const X& x) {
     else return as<T, S>(static_cast<const any_tensor&>(detail::as_tensor(x)));
 }
 
+namespace detail {
+template <class Op> inline constexpr bool is_op_struct = requires(const typename Op::attributes& a, type_list in) {
+    { Op::name } -> std::convertible_to<const char*>;
+    { Op::infer(a, in, 0) } -> std::convertible_to<inferred>;
+};
+} // namespace detail
+
 /// Adds a node of op struct Op on typed operands, its rule checked by the compiler. Static gives the
 /// attributes that shapes depend on (Static::value); `a` are the attributes stored.
 template <class Op, class Static, class... Xs> auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
@@ -247,13 +255,19 @@ template <class Op, class Static, class... Xs> auto apply_op(const typename Op::
 
 /// The same where the stored attributes are the static ones. Not by way of the other: the complaint would be longer.
 template <class Op, auto Attributes, class... Xs> auto apply_op(const Xs&... xs) {
-    using statics = detail::constant_attributes<Attributes>;
-    using verdict = detail::verdict_of<Op, statics, detail::operand_of_t<Xs>...>;
-    static_assert(verdict::agree, "tenon: shapes do not agree");
-    if constexpr (!verdict::fits) return ill_shaped{};
-    else
-        return detail::op_result_t<Op, statics, 0, void, detail::operand_of_t<Xs>...>::unchecked(
-            add<Op>(Attributes, {detail::as_tensor(xs)...}));
+    static_assert(detail::is_op_struct<Op>,
+                  "tenon::apply_op: an op is a struct with `name`, `attributes`, and static constexpr inferred "
+                  "infer(const attributes&, type_list in, int output)");
+    if constexpr (!detail::is_op_struct<Op>) return ill_shaped{};
+    else {
+        using statics = detail::constant_attributes<Attributes>;
+        using verdict = detail::verdict_of<Op, statics, detail::operand_of_t<Xs>...>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return detail::op_result_t<Op, statics, 0, void, detail::operand_of_t<Xs>...>::unchecked(
+                add<Op>(Attributes, {detail::as_tensor(xs)...}));
+    }
 }
 
 } // namespace tenon

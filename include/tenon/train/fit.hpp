@@ -124,6 +124,8 @@ template <class B> std::int64_t rows_of_batch(const B& first) {
     if constexpr (requires { first.extents(); }) return first.extents().rank() > 0 ? first.extents()[0].size : 1;
     else return 1;
 }
+template <class X> struct is_callable : std::false_type {}; // whose mistakes are said where it is called
+template <class Feeds, class Fetches> struct is_callable<callable<Feeds, Fetches>> : std::true_type {};
 // By hand where std::apply would do: so a batch that does not fit is said in few lines.
 template <class Step, class Batch, std::size_t... I>
 bool run_batch(const Step& step, std::int64_t& without, batch_listener each, const Batch& values,
@@ -131,9 +133,13 @@ bool run_batch(const Step& step, std::int64_t& without, batch_listener each, con
     const std::int64_t rows = rows_of_batch(std::get<0>(values));
     if (without > 0) return without -= rows, true;
     if (rows == 0) return each(0, {});
-    const auto fetched = step(std::get<I>(values)...);
+    constexpr bool runs =
+        std::disjunction_v<is_callable<Step>, std::is_invocable<const Step&, const std::tuple_element_t<I, Batch>&...>>;
+    static_assert(runs, "tenon::fit: what trains is a callable: sess.callable(feeds(x, y), fetches(train, loss))");
     std::vector<double> numbers;
-    std::apply([&](const auto&... f) { (numbers.push_back(scalar_of(f.untyped())), ...); }, fetched);
+    if constexpr (runs)
+        std::apply([&](const auto&... f) { (numbers.push_back(scalar_of(f.untyped())), ...); },
+                   step(std::get<I>(values)...));
     return each(rows, numbers);
 }
 template <class Batch> decltype(auto) values_of_batch(const Batch& b) {

@@ -320,6 +320,7 @@ template <class... C> class random_shuffle_queue : public queue<C...> {
 public:
     random_shuffle_queue(std::int64_t capacity, std::int64_t min_after_dequeue, const shuffle_queue_options& o = {}) :
         queue<C...>(untyped::random_shuffle_queue(queue<C...>::components(), capacity, min_after_dequeue, o)) {}
+    explicit random_shuffle_queue(std::int64_t) = delete; // say how many stay in it: random_shuffle_queue<float>(10, 3)
     TENON_OTHER_BRACES(random_shuffle_queue(std::int64_t, detail::other_braces_than<std::int64_t, N>&));
     TENON_OTHER_BRACES(random_shuffle_queue(std::int64_t, std::int64_t,
                                             detail::other_braces_than<shuffle_queue_options, N>&));

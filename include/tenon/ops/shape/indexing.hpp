@@ -270,10 +270,15 @@ template <int... Axes, OperandOrIllShaped X> auto reverse(const X& x, called_fro
 template <margin... P, OperandOrIllShaped X>
 auto pad(const X& x, const number& value = 0, called_from here = caller()) {
     const making made(here);
-    static_assert(((P.before >= 0 && P.after >= 0) && ...), "tenon::pad: a padding is not negative");
-    static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank, "tenon::pad: one to eight paddings are needed");
-    return apply_op<pad_op, detail::padding_of<P...>>(
-        pad_op::attributes{detail::padding_of<P...>::value.before, detail::padding_of<P...>::value.after, value}, x);
+    constexpr bool positive = ((P.before >= 0 && P.after >= 0) && ...),
+                   some = sizeof...(P) > 0 && sizeof...(P) <= max_rank;
+    static_assert(positive, "tenon::pad: a padding is not negative");
+    static_assert(some, "tenon::pad: one to eight paddings are needed");
+    if constexpr (!positive || !some) return ill_shaped{};
+    else
+        return apply_op<pad_op, detail::padding_of<P...>>(
+            pad_op::attributes{detail::padding_of<P...>::value.before, detail::padding_of<P...>::value.after, value},
+            x);
 }
 /// x repeated, Counts[i] times along dimension i.
 template <int... Counts, OperandOrIllShaped X> auto tile(const X& x, called_from here = caller()) {

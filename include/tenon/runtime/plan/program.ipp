@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <unordered_map>
 
 #include <tenon/core/array/out_of_memory.hpp>
@@ -95,6 +97,8 @@ TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, co
         if ((dynamic_cast<const waiting_kernel*>(made.get()) != nullptr) != i.op->is(op_flags::waits))
             mistaken(i.op->is(op_flags::waits) ? "a kernel that is no waiting_kernel, as op_flags::waits asks for"
                                                : "a waiting_kernel, and has no op_flags::waits");
+        if (made->scratch_bytes() > std::numeric_limits<std::size_t>::max() / 2) // aligned, and added to others'
+            mistaken("a kernel whose scratch_bytes() are more than any memory has");
         return made;
     } catch (const resource_exhausted_error& refused) {
         const std::string named = who(), what = refused.what();

@@ -284,6 +284,7 @@ TENON_INLINE std::string local_session::emit(run_request&& r) {
                 text += "  " + p.item(a.maker).origin->name + " (" + p.item(a.maker).op->name +
                         ") is no part of this pass: " + a.why + "\n";
     }
+    if (text.empty()) text = "no kernel runs: what is fetched is a variable, a constant, or what is fed\n";
     return text;
 }
 
