@@ -20,7 +20,7 @@ tn::extents count_of(workshop& w) {
 }
 
 void selected(workshop& w) {
-    switch (w.below(4)) {
+    switch (w.below(5)) {
     case 0:
     case 1: {
         const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
@@ -39,6 +39,12 @@ void selected(workshop& w) {
         const tn::any_tensor x =
             w.pick([](const tn::any_tensor& t) { return t.rank() > 0 && t.element() != element_type::string; });
         return x.node() ? keep(w, u::nonzero(x, count_of(w))) : void();
+    }
+    case 3: {
+        tn::any_tensor n = w.pick([](const tn::any_tensor& t) { return is_index(t) && t.rank() == 0; });
+        if (!n.node()) n = w.constant(element_type::int64, {});
+        const tn::any_tensor few = tn::detail::add_instruction(tn::opcode::mod, {n, u::scalar(4, n.element())});
+        return keep(w, u::arange_to(few, count_of(w)));
     }
     default: {
         const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() == 1; });
