@@ -472,7 +472,8 @@ struct cast_rule {
 };
 } // namespace detail
 
-/// Conversion of each element to To, as static_cast does it; double goes to half and bfloat16 by way of float.
+/// Conversion of each element to To, as static_cast does it; double goes to half and bfloat16 by way of float. What is beyond an integer
+/// type becomes its least or largest number, and NaN 0, everywhere.
 template <Element To, class X> auto cast(X&& x, called_from here = caller()) {
     const making made(here);
     using verdict = detail::verdict_on_operands<detail::cast_rule, X>;

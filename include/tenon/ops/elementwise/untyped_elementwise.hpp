@@ -19,7 +19,7 @@ inline any_tensor scalar(const number& value, element_type type, called_from her
     const making made(here);
     return detail::scalar_constant(value, type);
 }
-/// Each element converted as static_cast does it.
+/// Each element converted as tenon::cast does it.
 inline any_tensor cast(const any_tensor& x, element_type to, called_from here = caller()) {
     return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to, here);
 }

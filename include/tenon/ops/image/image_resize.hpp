@@ -88,7 +88,8 @@ struct resize_rule {
 };
 } // namespace detail
 
-/// The images as Height x Width pixels. Bilinear and area are for floating numbers: cast<float>(images).
+/// The images as Height x Width pixels. Bilinear and area are for floating numbers: cast<float>(images). Of area a pixel is the mean of
+/// what it covers, of pixels at its border the part.
 template <interpolation Method, std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
 auto resize(const X& images, called_from here = caller()) {
     const making made(here);

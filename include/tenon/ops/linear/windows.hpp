@@ -18,7 +18,7 @@
 ///
 /// In one dimension x is [batch, length, channels], w [size, channels / groups, outputs], and of a padding what it says of columns counts:
 /// pad(2) is 2 before and after, pad(0, 0, 4, 0) is 4 before. In three x is [batch, depth, height, width, channels], w
-/// [depths, rows, columns, channels / groups, outputs], as conv2d's w with a dimension before:
+/// [depths, rows, columns, channels / groups, outputs], as conv2d's w with a dimension before; a padding of images, as pad(1), adds no planes, pad_volume(1) does:
 ///
 ///     y[b, i, j, k, o] = sum over p, q, r, c of x[b, i * stride + p * dilation - front, .., c] * w[p, q, r, c, o]
 
