@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <type_traits>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -13,11 +12,6 @@
 namespace tenon {
 
 namespace detail {
-// Of several that do not fit, as of values in another order, the first is said.
-template <class Feeds, class... A> struct feeds_fit : std::true_type {};
-template <class X, class... Rest, class A, class... More>
-struct feeds_fit<feed_list<X, Rest...>, A, More...>
-    : std::conditional_t<check_feed<X, A>(), feeds_fit<feed_list<Rest...>, More...>, std::false_type> {};
 // What is fed as number i: a view, or memory of its own for a number.
 template <class X, class A> any_array value_to_feed(const callable_state& c, std::size_t i, const A& value) {
     if constexpr (UntypedTensor<X> && !is_array<A> && !std::is_same_v<A, any_array>)
@@ -38,7 +32,7 @@ public:
                       "tenon::callable: it takes a value for each tensor in feeds(..), in that order");
         if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
             return detail::ill_shaped_results<F...>();
-        else if constexpr (detail::feeds_fit<feed_list<X...>, A...>::value) return run(0, values...);
+        else if constexpr ((detail::check_feed<X, A>() && ...)) return run(0, values...);
         else return detail::ill_shaped_results<F...>();
     }
     /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
@@ -47,7 +41,7 @@ public:
                                                     "tensor in feeds(..), in that order");
         if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
             return detail::ill_shaped_results<F...>();
-        else if constexpr (detail::feeds_fit<feed_list<X...>, A...>::value) return run(seconds, values...);
+        else if constexpr ((detail::check_feed<X, A>() && ...)) return run(seconds, values...);
         else return detail::ill_shaped_results<F...>();
     }
 
@@ -61,7 +55,7 @@ public:
                       "tenon::callable: it takes a value for each tensor in feeds(..), in that order");
         if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
             return pending_step<F...>(nullptr);
-        else if constexpr (detail::feeds_fit<feed_list<X...>, A...>::value) {
+        else if constexpr ((detail::check_feed<X, A>() && ...)) {
             if (!state_) detail::moved_from("callable");
             std::vector<any_array> fed;
             std::size_t i = 0;
