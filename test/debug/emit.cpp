@@ -31,6 +31,12 @@ TEST_CASE_FIXTURE(in_graph, "an expression's tape, what runs it, and why its ope
     CHECK(contains(text, "matmul (matmul) is no part of this pass: it is no elementwise op"));
 }
 
+TEST_CASE_FIXTURE(in_graph, "what no kernel computes is said in words") {
+    for (const std::string& text : {tn::emit(tn::variable("v", 1.0f)), tn::emit(tn::constant(1.0f)),
+                                    tn::emit(tn::placeholder<float, tn::shape<3>>("x"))})
+        CHECK(contains(text, "no kernel runs: what is fetched is a variable, a constant, or what is fed"));
+}
+
 TEST_CASE_FIXTURE(in_graph, "a stencil is one pass, which says of which elements on it reads each part") {
     const auto x = tn::placeholder<float, tn::shape<10, 8>>("x");
     const auto left = tn::slice<tn::range{}, tn::range{0, 6}>(x), right = tn::slice<tn::range{}, tn::range{2, 8}>(x);

@@ -1,3 +1,4 @@
+#include <limits>
 #include <stdexcept>
 
 #include <tenon/op/wait.hpp>
@@ -54,6 +55,14 @@ struct secretly_waiting_op : unprepared_op {
 struct without_wait_op : only_said_to_wait_op {
     static constexpr const char* name = "test_no_wait";
     static tn::kernel_pointer prepare(const tn::kernel_setup&) { return std::make_unique<without_wait>(); }
+};
+struct greedy_kernel final : tn::kernel {
+    void run(const tn::kernel_run&) override {}
+    std::size_t scratch_bytes() const override { return std::numeric_limits<std::size_t>::max(); }
+};
+struct greedy_op : unprepared_op {
+    static constexpr const char* name = "test_greedy";
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { return std::make_unique<greedy_kernel>(); }
 };
 template <class Error> struct throwing_prepare_op : unprepared_op {
     static constexpr const char* name =
@@ -352,6 +361,10 @@ TEST_CASE_FIXTURE(in_graph,
                 run(tn::add<only_said_to_wait_op>({}, {x})));
     CHECK_ERROR(tn::invalid_argument_error, "has returned a waiting_kernel, and has no op_flags::waits",
                 run(tn::add<secretly_waiting_op>({}, {x})));
+    CHECK_ERROR(
+        tn::invalid_argument_error,
+        "large (test_greedy) on /device:CPU:0: its op's prepare has returned a kernel whose scratch_bytes() are more",
+        run(tn::add<greedy_op>({}, {x}, "large")));
     CHECK_ERROR(
         tn::invalid_argument_error,
         "its kernel's make_wait has returned nothing; return what the step starts [node never (test_no_wait) on",
