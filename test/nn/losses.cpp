@@ -109,6 +109,27 @@ TEST_CASE_FIXTURE(in_graph, "losses of rows: hinge, divergence, cosine, triplet"
     CHECK_ERROR(tn::invalid_argument_error, "triplet: the margin is -1", nn::triplet(x, y, z, -1));
 }
 
+// 300^2 is no half. By hand: 2 * 300 * 400 / 500^2, and 500 - 100 sqrt(2) + 1.
+TEST_CASE_FIXTURE(in_graph, "lengths of halves are those of float, and so are their slopes") {
+    using row = tn::array<tn::half, tn::shape<1, 2>>;
+    const auto of = [](float a, float b) { return tn::constant(row{{tn::half(a), tn::half(b)}}); };
+    const auto x = of(300, 400), y = of(400, 300), origin = of(0, 0);
+    const tn::any_tensor a = x, b = y, o = origin;
+    tn::session s;
+    const std::pair<tn::any_tensor, double> wanted[] = {
+        {nn::cosine_similarity(x, y), 0.96},   {nn::untyped::cosine_similarity(a, b), 0.96},
+        {nn::cosine_distance(x, y), 0.04},     {nn::untyped::cosine_distance(a, b), 0.04},
+        {nn::triplet(x, origin, y), 359.5786}, {nn::untyped::triplet(a, o, b), 359.5786}};
+    for (const auto& [loss, value] : wanted) {
+        const auto got = s.run_untyped({}, {loss});
+        CHECK(static_cast<float>(got[0].data<tn::half>()[0]) == doctest::Approx(value).epsilon(1e-3));
+    }
+    const auto [slope] = tn::gradients(tn::sum(nn::cosine_similarity(x, y)), x); // (y / 500 - 0.96 x / 500) / 500
+    const auto slopes = s.run(slope);
+    CHECK(static_cast<float>(slopes(0, 0)) == doctest::Approx(0.000448).epsilon(2e-3));
+    CHECK(static_cast<float>(slopes(0, 1)) == doctest::Approx(-0.000336).epsilon(2e-3));
+}
+
 TEST_CASE_FIXTURE(in_graph, "focal losses, and smoothed labels") {
     auto x = tn::placeholder<double, tn::shape<batch, 3>>("x"), y = tn::placeholder<double, tn::shape<batch, 3>>("y");
     auto labels = tn::placeholder<std::int32_t, tn::shape<batch>>("labels");

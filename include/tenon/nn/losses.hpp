@@ -97,6 +97,17 @@ inline constexpr auto mean_of_hinges = [](const auto& p, const auto& t) { return
 inline constexpr auto mean_of_divergences = [](const auto& log_q, const auto& p) {
     return mean(sum<-1>(xlogy(p, p) - multiply_no_nan(log_q, p)));
 };
+// A formula of lengths, whose squares half does not hold from 256 on: 16 bits are computed in float.
+template <class F> struct formula_of_lengths {
+    F formula;
+    template <class X, class... More> auto operator()(const X& x, const More&... more) const {
+        using T = typename X::element_type;
+        if constexpr (sizeof(T) < sizeof(float))
+            return as_tensor(cast<T>(as_tensor(formula(as_tensor(cast<float>(x)), as_tensor(cast<float>(more))...))));
+        else return formula(x, more...);
+    }
+};
+template <class F> formula_of_lengths(F) -> formula_of_lengths<F>;
 // |a| |b| counts as 1e-8 at least.
 inline constexpr auto cosines_of = [](const auto& a, const auto& b) {
     return as_tensor(sum<-1>(a * b) *
@@ -240,14 +251,15 @@ auto kl_divergence(const Q& log_q, const P& p, called_from here = caller()) {
 template <OperandOrIllShaped A, OperandOrIllShaped B>
 auto cosine_similarity(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
-    return detail::checked_loss<detail::cosine_similarity_rule>(detail::cosines_of, a, b);
+    return detail::checked_loss<detail::cosine_similarity_rule>(detail::formula_of_lengths{detail::cosines_of}, a, b);
 }
 
 /// Mean over all rows of 1 - cosine_similarity(a, b): two of [..., n].
 template <OperandOrIllShaped A, OperandOrIllShaped B>
 auto cosine_distance(const A& a, const B& b, called_from here = caller()) {
     const making made(here);
-    return detail::checked_loss<detail::cosine_distance_rule>(detail::mean_of_cosine_distances, a, b);
+    return detail::checked_loss<detail::cosine_distance_rule>(
+        detail::formula_of_lengths{detail::mean_of_cosine_distances}, a, b);
 }
 
 /// Mean over all rows of max(0, |anchor - positive| - |anchor - negative| + margin), Euclidean over the last axis: three of [..., n]
@@ -257,7 +269,8 @@ template <OperandOrIllShaped A, OperandOrIllShaped P, OperandOrIllShaped N>
 auto triplet(const A& anchor, const P& positive, const N& negative, double margin = 1, called_from here = caller()) {
     const making made(here);
     detail::check_margin(margin);
-    return detail::checked_loss<detail::triplet_rule>(detail::mean_of_triplets{margin}, anchor, positive, negative);
+    return detail::checked_loss<detail::triplet_rule>(detail::formula_of_lengths{detail::mean_of_triplets{margin}},
+                                                      anchor, positive, negative);
 }
 
 /// Mean over the batch of ctc_loss (ops/rows/ctc.hpp): logits [batch, time, classes], labels [batch, n], of which those of sequence s are the

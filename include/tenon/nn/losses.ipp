@@ -26,6 +26,9 @@ TENON_INLINE void check_smoothing(double smoothing) {
                                      "; give a number from 0, less than 1");
 }
 
+// As formula_of_lengths.
+TENON_INLINE any_tensor in_float(const any_tensor& x) { return untyped::cast(x, element_type::float32); }
+
 } // namespace tenon::detail
 
 namespace tenon::nn::untyped {
@@ -87,12 +90,16 @@ TENON_INLINE any_tensor kl_divergence(const any_tensor& log_q, const any_tensor&
 TENON_INLINE any_tensor cosine_similarity(const any_tensor& a, const any_tensor& b, called_from here) {
     const making made(here);
     detail::check_operands<detail::cosine_similarity_rule>({a, b});
+    if (const element_type t = a.element(); size_of(t) < 4)
+        return loose::cast(cosine_similarity(detail::in_float(a), detail::in_float(b)), t);
     const auto along = [](const any_tensor& x) { return loose::sum(x, {-1}); };
     return along(a * b) * loose::rsqrt(loose::maximum(along(loose::square(a)) * along(loose::square(b)), 1e-16));
 }
 TENON_INLINE any_tensor cosine_distance(const any_tensor& a, const any_tensor& b, called_from here) {
     const making made(here);
     detail::check_operands<detail::cosine_distance_rule>({a, b});
+    if (const element_type t = a.element(); size_of(t) < 4)
+        return loose::cast(cosine_distance(detail::in_float(a), detail::in_float(b)), t);
     return loose::mean(1 - cosine_similarity(a, b));
 }
 TENON_INLINE any_tensor triplet(const any_tensor& anchor, const any_tensor& positive, const any_tensor& negative,
@@ -100,6 +107,9 @@ TENON_INLINE any_tensor triplet(const any_tensor& anchor, const any_tensor& posi
     const making made(here);
     detail::check_margin(margin);
     detail::check_operands<detail::triplet_rule>({anchor, positive, negative});
+    if (const element_type t = anchor.element(); size_of(t) < 4)
+        return loose::cast(
+            triplet(detail::in_float(anchor), detail::in_float(positive), detail::in_float(negative), margin), t);
     const auto to = [&](const any_tensor& x) {
         return loose::sqrt(loose::sum(loose::square(anchor - x + 1e-6), {-1}));
     };
