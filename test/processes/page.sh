@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The page in headless Chromium, while a task is stopped: its banner names who waits for whom, as text. Skipped without chromium.
 #
-#   page.sh TOLD TENON
+#   page.sh KILLED TENON
 set -uo pipefail
-told=$(realpath "$1")
+killed=$(realpath "$1")
 tenon=$(realpath "$2")
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
     echo "skipped: there is no chromium"
@@ -18,7 +18,7 @@ timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$wo
     --dump-dom "\$1" >"$work/page" 2>"$work/err"
 SHOW
 chmod +x "$work/show"
-"$told" "$tenon" "$work/show"
+SHOWN_BY="$work/show" "$killed" "$tenon" "--source-file=*/status.cpp"
 status=$?
 [ $status -eq 0 ] || { cat "$work/err"; exit $status; }
 banner=$(sed -n '/<section id="stalls"/,/<\/section>/p' "$work/page")

@@ -1,9 +1,7 @@
 // An ensemble whose members are processes, of which one is killed in mid-run and one stands still and is late (SEMANTICS 45). Starts
 // `tenon serve` for the parameter server that has the queues.
 //
-//   ensemble TENON                      the tests
-//   ensemble --member N CLUSTER         a member, as the tests start it: it is task N of job "worker", where its network is
-#define DOCTEST_CONFIG_IMPLEMENT
+//   killed --member N CLUSTER       a member, as the tests start it: it is task N of job "worker", where its network is
 
 #include <csignal>
 
@@ -30,7 +28,9 @@ queues queues_on_ps() {
 }
 
 // Member m says (m + 1) x w, for ever, whatever becomes of its connections.
-int answer_as_told(int member, const std::string& cluster) {
+int answer_as_told(const std::string& number, const std::string& cluster) {
+    tn::set_client_options({.heartbeat = 0.3, .lease = lease});
+    const int member = std::atoi(number.c_str());
     const tn::cluster c = tn::cluster::from_json(cluster);
     const tn::server self(c, "worker", member, {.heartbeat = 0.3, .lease = lease});
     const std::string task = "/job:worker/task:" + std::to_string(member);
@@ -143,6 +143,8 @@ struct run {
 };
 using missing = std::vector<int>;
 
+const bool answers = starts_as.emplace("--member", answer_as_told).second;
+
 } // namespace
 
 TEST_CASE(
@@ -199,17 +201,4 @@ TEST_CASE(
     CHECK(r.ask(2) == missing{0});
     r.of[0]->signal(SIGCONT);
     r.ask_until_all_answer();
-}
-
-int main(int argc, char** argv) {
-    ::signal(SIGPIPE, SIG_IGN);
-    tn::set_client_options({.heartbeat = 0.3, .lease = lease});
-    if (argc == 4 && std::string(argv[1]) == "--member") return answer_as_told(std::atoi(argv[2]), argv[3]);
-    if (argc < 2) {
-        std::fprintf(stderr, "usage: ensemble TENON\n");
-        return 2;
-    }
-    tenon_command = argv[1];
-    doctest::Context context(argc - 1, argv + 1);
-    return context.run();
 }

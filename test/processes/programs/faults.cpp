@@ -1,8 +1,5 @@
 // What happens to real servers: killed, stopped past their lease, out of descriptors, out of disk, with a clock that is set. Starts `tenon serve` for each
 // task, and is the client.
-//
-//   faults TENON
-#define DOCTEST_CONFIG_IMPLEMENT
 
 #include <csignal>
 #include <filesystem>
@@ -164,14 +161,8 @@ TEST_CASE(
 }
 
 // Its library comes after that of a sanitizer, which wants to be the first.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#else
-constexpr bool is_sanitized = false;
-#endif
-
 TEST_CASE("servers whose clock is set back an hour: a running training, heartbeats, leases and time limits go on" *
-          doctest::skip(is_sanitized)) {
+          doctest::skip(IS_SANITIZED)) {
     const temporary_folder folder;
     const std::filesystem::path set_back = folder.path() / "set_back";
     ::setenv("LD_PRELOAD", SET_BACK_CLOCK, 1);
@@ -224,13 +215,4 @@ TEST_CASE("servers whose clock is set back an hour: a running training, heartbea
     all.at("ps", 0).signal(SIGCONT);
     REQUIRE(all.at("ps", 0).wait_for("has not been heard of for 1.5 s"));
     CHECK(tn::session(all.target(), m.graph).run(m.count[0])() >= steps);
-}
-
-int main(int argc, char** argv) {
-    if (argc < 2) return 2;
-    tenon_command = argv[1];
-    ::signal(SIGPIPE, SIG_IGN);
-    tn::set_client_options({.heartbeat = 0.3, .lease = 1.5});
-    doctest::Context context(argc - 1, argv + 1);
-    return context.run();
 }

@@ -1,9 +1,7 @@
 // A search over a grid whose workers, or which itself, are killed: real processes. Starts `tenon serve` for each task.
 //
-//   grid TENON                      the tests
-//   grid --search FILE CLUSTER      a search, as the tests start it to kill it: tells "begun N" for each point that it begins;
+//   killed --search FILE CLUSTER    a search, as the tests start it to kill it: tells "begun N" for each point that it begins;
 //                                   CLUSTER is "here" for two CPUs of its own
-#define DOCTEST_CONFIG_IMPLEMENT
 
 #include <csignal>
 
@@ -19,8 +17,6 @@
 #include "same_results.hpp"
 
 namespace {
-
-std::string self; // this program
 
 struct settings {
     int number = 0;
@@ -57,7 +53,7 @@ struct searching {
     searching(const std::string& file, const std::string& devices) {
         int ends[2];
         REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-        std::string words[] = {self, "--search", file, devices};
+        std::string words[] = {"/proc/self/exe", "--search", file, devices};
         char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
         pid = ::fork();
         REQUIRE(pid >= 0);
@@ -125,6 +121,8 @@ int search_as_told(const std::string& file, const std::string& cluster) {
     });
     return tn::stop_signal() ? 128 + tn::stop_signal() : search.is_complete() ? 0 : 1;
 }
+
+const bool searches = starts_as.emplace("--search", search_as_told).second;
 
 } // namespace
 
@@ -268,17 +266,4 @@ TEST_CASE(
         CHECK(search.progress().lost == 1);
         same_results(search.results(), expected);
     }
-}
-
-int main(int argc, char** argv) {
-    self = "/proc/self/exe";
-    if (argc == 4 && std::string(argv[1]) == "--search") return search_as_told(argv[2], argv[3]);
-    if (argc < 2) {
-        std::fprintf(stderr, "usage: grid TENON\n");
-        return 2;
-    }
-    tenon_command = argv[1];
-    tn::set_client_options({.heartbeat = 0.3, .lease = 1.5});
-    doctest::Context context(argc - 1, argv + 1);
-    return context.run();
 }

@@ -1,10 +1,8 @@
 // A step waits for a task that is stopped: what another one tells by HTTP names it. Starts `tenon serve` for each task.
-//
-//   told TENON            checks it
-//   told TENON COMMAND    runs the command in the middle of it, with the page's address behind it, and ends with its status
-#define DOCTEST_CONFIG_IMPLEMENT
+// Where SHOWN_BY is a command, it runs in the middle of it, with the page's address behind it, and must succeed.
 
 #include <chrono>
+#include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
@@ -14,9 +12,6 @@
 #include "tests.hpp"
 
 namespace {
-
-std::string shown_by; // the command
-int its_status = 0;
 
 // Of the line "... tells how it is at http://ADDRESS".
 std::string http_of(task& t) {
@@ -34,6 +29,7 @@ nlohmann::json status(const std::string& http) {
 } // namespace
 
 TEST_CASE("a task that is stopped is named, with what waits for it, within seconds; and no more when it goes on") {
+    tn::set_client_options({.heartbeat = 0.3, .lease = 600});
     processes all(2, 1, {.lease = "600", .more = {"--http", "0"}});
     const std::string worker = http_of(all.at("worker", 0));
     const own_graph g;
@@ -67,20 +63,10 @@ TEST_CASE("a task that is stopped is named, with what waits for it, within secon
     for (const auto& t : seen["tasks"]) CHECK(t["reached"] == (t["task"] != "/job:ps/task:1"));
     CHECK(contains(net_test::get(worker, "/metrics"), "tenon_peer_silence_seconds{peer=\"/job:ps/task:1\"} "));
 
-    if (!shown_by.empty()) its_status = std::system((shown_by + " http://" + worker + "/").c_str());
+    if (const char* command = std::getenv("SHOWN_BY"))
+        CHECK(std::system((std::string(command) + " http://" + worker + "/").c_str()) == 0);
     all.at("ps", 1).signal(SIGCONT);
     CHECK(std::get<0>(step.get())() == 3);
     while (!status(worker)["stalls"].empty())
         REQUIRE(std::chrono::steady_clock::now() < until + std::chrono::seconds(60));
-}
-
-int main(int argc, char** argv) {
-    if (argc < 2) return 2;
-    tenon_command = argv[1];
-    if (argc > 2) shown_by = argv[2];
-    ::signal(SIGPIPE, SIG_IGN);
-    tn::set_client_options({.heartbeat = 0.3, .lease = 600});
-    doctest::Context context;
-    const int failed = context.run();
-    return failed ? failed : WIFEXITED(its_status) ? WEXITSTATUS(its_status) : 1;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <csignal>
+#include <map>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -16,6 +18,9 @@
 
 /// The command `tenon`.
 inline std::string tenon_command;
+
+/// What the program killed does instead of its tests, where a test starts it so: by its first argument, with the two behind it.
+inline std::map<std::string, int (*)(const std::string&, const std::string&)> starts_as;
 
 struct process_options {
     std::string lease = "1.5";
