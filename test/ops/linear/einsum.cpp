@@ -59,8 +59,11 @@ enum class told { sizes, nothing, names };
 // The einsum of random operands whose sizes the graph knows, or does not, or has a name for each letter of.
 any_array run_einsum(const std::string& text, const std::vector<any_array>& in, told how) {
     const graph_scope scope{graph()};
-    static const char* const names[] = {"n0", "n1", "n2", "n3",  "n4",  "n5", "n6",
-                                        "n7", "n8", "n9", "n10", "n11", "n12"};
+    static const std::vector<std::string> names = [] { // of all letters, kept as long as the graph
+        std::vector<std::string> all;
+        for (int i = 0; i < 26; ++i) all.push_back("n" + std::to_string(i));
+        return all;
+    }();
     std::vector<any_tensor> operands;
     std::vector<fed_value> feeds;
     std::size_t at = 0;
@@ -68,9 +71,10 @@ any_array run_einsum(const std::string& text, const std::vector<any_array>& in, 
         extents e;
         for (int k = 0; k < a.extents().rank(); ++k, ++at) {
             while (text[at] < 'a' || text[at] > 'z') ++at;
-            e.push_back(how == told::sizes     ? a.extents()[k]
-                        : how == told::nothing ? extent{}
-                                               : extent::named(names[text[at] - 'a']));
+            e.push_back(how == told::sizes ? a.extents()[k]
+                        : how == told::nothing
+                            ? extent{}
+                            : extent::named(names[static_cast<std::size_t>(text[at] - 'a')].c_str()));
         }
         operands.push_back(untyped::placeholder(a.element(), e));
         feeds.push_back({operands.back(), a.share()});
