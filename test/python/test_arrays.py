@@ -122,8 +122,6 @@ class Memory(unittest.TestCase):
         self.assertEqual(a.numpy().dtype, np.float32)
         self.assertEqual(jax.dlpack.from_dlpack(tenon.Array(np.arange(4, dtype=np.float32))).tolist(), [0, 1, 2, 3])
 
-
-    @needs("ml_dtypes")
     @unittest.skipIf(np.__version__ < "2", "NumPy 1 asks without copy=")
     def test_what_is_to_be_no_copy_is_none_or_refused(self):
         a = tenon.Array(np.ones(3, np.float32))
@@ -133,6 +131,7 @@ class Memory(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "by a copy alone"):
                 np.asarray(given, dtype=dtype, copy=False)
 
+    @needs("ml_dtypes")
     def test_bfloat16_of_numpy(self):
         import ml_dtypes
 
