@@ -50,7 +50,7 @@ struct buffer {
         switch (element) {
         case element_type::float32: return as(0.0F);
         case element_type::float64: return as(0.0);
-        case element_type::float16: return as(half(0.0F));
+        case element_type::float16: return as(tenon::half(0.0F));
         case element_type::bfloat16: return as(bfloat16(0.0F));
         case element_type::int8: return as(std::int8_t{});
         case element_type::int16: return as(std::int16_t{});
@@ -69,7 +69,7 @@ struct buffer {
         switch (element) {
         case element_type::float32: return as(static_cast<float>(value));
         case element_type::float64: return as(value);
-        case element_type::float16: return as(half(static_cast<float>(value)));
+        case element_type::float16: return as(tenon::half(static_cast<float>(value)));
         case element_type::bfloat16: return as(bfloat16(static_cast<float>(value)));
         case element_type::boolean: return as(value != 0);
         case element_type::int8: return as(static_cast<std::int8_t>(value));

@@ -67,7 +67,7 @@ TEST_CASE("a key's rows are cut into runs that a thread sums: all of them, each 
 }
 
 TEST_CASE_TEMPLATE("what is gathered very often gets the sum of its gradients, the same in every run", T, float, double,
-                   half, bfloat16, std::int32_t) {
+                   tenon::half, bfloat16, std::int32_t) {
     std::mt19937_64 random(drawn_seed());
     for (const std::int64_t count : {900, 40000}) {
         const std::int64_t outer = 1 + static_cast<std::int64_t>(random() % 2),
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("what is gathered very often gets the sum of its gradients, t
 }
 
 TEST_CASE_TEMPLATE("very many rows of equal indices are summed, where they lie or elsewhere, the same in every run", T,
-                   float, double, half, bfloat16) {
+                   float, double, tenon::half, bfloat16) {
     std::mt19937_64 random(drawn_seed());
     for (const std::int64_t count : {900, 40000}) {
         const std::int64_t inner = 1 + static_cast<std::int64_t>(random() % 5);
