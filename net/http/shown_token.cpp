@@ -5,6 +5,7 @@
 
 #include <net/http/request_head.hpp>
 #include <net/wire/openssl_use.hpp>
+#include <tenon/core/text/letter_case.hpp>
 
 namespace tenon::net {
 
@@ -33,11 +34,7 @@ std::string in_hexadecimal(const std::array<unsigned char, 32>& d) {
 std::string_view bearer_of(std::string_view authorization) noexcept {
     constexpr std::string_view scheme = "bearer ";
     authorization = without_blanks(authorization);
-    if (authorization.size() < scheme.size()) return {};
-    for (std::size_t i = 0; i < scheme.size(); ++i) {
-        const char c = authorization[i];
-        if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != scheme[i]) return {};
-    }
+    if (!tenon::detail::is_same_but_for_case(authorization.substr(0, scheme.size()), scheme)) return {};
     return without_blanks(authorization.substr(scheme.size()));
 }
 

@@ -159,8 +159,10 @@ inline any_tensor within_body(const std::vector<any_tensor>& ys, const any_tenso
         if (t.node() != here.node() && inside.contains(t.node())) used.push_back(around);
     if (used.empty()) return here;
     const node* const there = within_body(used, x).node();
-    for (const any_tensor& u : used)
-        if (u.node() != there && with_gradients_to({u}).contains(there))
+    std::erase_if(used, [&](const any_tensor& u) { return u.node() == there; });
+    if (!with_gradients_to(used).contains(there)) return here;
+    for (const any_tensor& u : used) // one after another, to say which it is
+        if (with_gradients_to({u}).contains(there))
             throw invalid_argument_error(
                 "gradients: " + x.name() + " lies outside of this body of a loop, a scan or a cond, and so does " +
                 u.name() + ", which is computed of it; compute " + u.name() + " in the body, too");

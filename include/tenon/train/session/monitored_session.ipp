@@ -149,6 +149,13 @@ struct monitored_session::state final : hook_context {
         }
         state& of;
     };
+    // Hooks are asked; what they throw ends it, too.
+    struct before_a_step {
+        before_a_step(state& s, const detail::run_request& r) : of(s) { of.to_come = &r; }
+        before_a_step(const before_a_step&) = delete;
+        ~before_a_step() { of.to_come = nullptr; }
+        state& of;
+    };
     bool reopen_where_interrupted();
 
     // Waits so long, or until a stop is requested; false then.
@@ -297,13 +304,14 @@ TENON_INLINE std::vector<any_array> monitored_session::state::run_once(const det
                                                                        std::vector<std::size_t>& counts, bool& begun) {
     std::vector<any_tensor> fetches = r.fetches;
     counts.clear();
-    to_come = &r;
-    for (const auto& h : options.hooks) {
-        const std::vector<any_tensor> more = h->before_run(*this);
-        counts.push_back(more.size());
-        fetches.insert(fetches.end(), more.begin(), more.end());
+    {
+        const before_a_step here(*this, r);
+        for (const auto& h : options.hooks) {
+            const std::vector<any_tensor> more = h->before_run(*this);
+            counts.push_back(more.size());
+            fetches.insert(fetches.end(), more.begin(), more.end());
+        }
     }
-    to_come = nullptr;
     fetches.insert(fetches.end(), global.begin(), global.end());
     std::vector<fed_value> feeds;
     for (const fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});
